@@ -1,0 +1,1 @@
+"""Checks that weigh a node's files against etcd's data: one file a check, a folder a layer."""

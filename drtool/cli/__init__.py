@@ -1,0 +1,92 @@
+"""The command line: one module a command (a hyphen is an underscore in its file name), each holding `command`.
+
+Commands are imported only when they are called: `drtool check` must not pay for the terminal UI or an S3 client.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from drtool.core.errors import DrtoolError
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Commands(click.Group):
+    """Finds commands by the files beside this one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        names = (found.name for found in pkgutil.iter_modules(__path__))
+        return sorted(name.replace("_", "-") for name in names if not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"{__name__}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="drtool", message="drtool %(version)s")
+@click.pass_context
+def group(ctx: click.Context) -> None:
+    """Names the one cause of a control plane's outage, keeps proven backups, puts the node back.
+
+    Without a command: the terminal UI on this node.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(2)
+    tui = group.get_command(ctx, "tui")
+    if tui is not None:
+        ctx.invoke(tui)
+
+
+def main() -> NoReturn:
+    """The `drtool` program: every error a person can meet is one line with a hint, and an exit status."""
+    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGHUP, _terminated)
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        outcome = group.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    except DrtoolError as error:
+        return _say(error.what, error.hint, error.exit_status)
+    except KeyboardInterrupt:
+        return _say("interrupted", "", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _say(f"{place}{error.strerror or error}", "", 1)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _say(what: str, hint: str, status: int) -> int:
+    click.echo(f"drtool: {what}", err=True)
+    if hint:
+        click.echo(f"  {hint}", err=True)
+    return status
+
+
+def _terminated(number: int, _: FrameType | None) -> NoReturn:
+    """Unwinds like Ctrl-C does, so that nothing half written stays."""
+    raise SystemExit(TERMINATED if number == signal.SIGTERM else 128 + number)

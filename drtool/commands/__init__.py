@@ -1,0 +1,1 @@
+"""Use cases, one file each: take values, return values, print nothing."""

@@ -1,0 +1,163 @@
+"""Files under a root: a live `/`, a mounted disk, a copy, a bundle. No link leads out of it.
+
+Every path is the node's own ("/etc/hosts"), whatever the root. Links, absolute ones too, are resolved inside the root,
+one component at a time, so that data from elsewhere cannot make drtool read this machine.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+MAX_LINKS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in the tree, as lstat and a bounded read give it.
+
+    `data` is None for what is no regular file or could not be read; then `error` says why. `size` is the whole
+    file's size, even where `data` was cut (`cut` is then true). `target` is where a symbolic link points, as written.
+    """
+
+    path: str
+    kind: str
+    mode: int = 0
+    uid: int = 0
+    gid: int = 0
+    size: int = 0
+    mtime: float = 0.0
+    target: str = ""
+    data: bytes | None = field(default=None, repr=False)
+    cut: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A directory that stands for a node's `/`."""
+
+    directory: Path
+
+    @property
+    def live(self) -> bool:
+        return self.directory == Path("/")
+
+    def locate(self, path: str) -> Path:
+        """Where the node's `path` lies outside, all links resolved inside the root.
+
+        Raises OSError (ENOENT, ELOOP, ENOTDIR) as open(2) would.
+        """
+        parts = list(reversed(PurePosixPath(path).parts[1:]))
+        here: list[str] = []
+        links = 0
+        while parts:
+            part = parts.pop()
+            if part == "..":
+                del here[-1:]
+                continue
+            place = self.directory.joinpath(*here, part)
+            info = os.lstat(place)
+            if not stat.S_ISLNK(info.st_mode):
+                here.append(part)
+                continue
+            links += 1
+            if links > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            target = PurePosixPath(os.readlink(place))  # noqa: PTH115 - Path.readlink would normalise it
+            if target.is_absolute():
+                here.clear()
+                parts.extend(reversed(target.parts[1:]))
+            else:
+                parts.extend(reversed(target.parts))
+        return self.directory.joinpath(*here)
+
+    def read(self, path: str, limit: int, tail: bool = False) -> Entry:
+        """The entry at `path`, with at most `limit` bytes of it, the last ones where `tail`.
+
+        Never raises for what is on the disk: an absent file has kind "absent", an unreadable one carries its error.
+        """
+        lexical = self.directory / path.lstrip("/")
+        try:
+            info = os.lstat(lexical)
+            target = ""
+            if stat.S_ISLNK(info.st_mode):
+                target = os.readlink(lexical)  # noqa: PTH115 - as written
+            place = self.locate(path)
+            info = os.lstat(place) if not target else place.stat()
+        except (FileNotFoundError, NotADirectoryError) as gone:
+            link = _link_text(lexical)
+            return Entry(path, "dangling" if link else "absent", target=link, error=os.strerror(gone.errno or 0))
+        except (OSError, ValueError) as broken:
+            return Entry(path, "unreadable", error=_reason(broken))
+        kind = "link" if target else _kind(info.st_mode)
+        known = Entry(
+            path, kind, stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_size, info.st_mtime, target
+        )
+        if not stat.S_ISREG(info.st_mode) or limit == 0:
+            return known
+        return _with_data(known, place, limit, tail)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names in a directory, in byte order; none where it is absent or unreadable."""
+        try:
+            return tuple(sorted(os.listdir(self.locate(path)), key=os.fsencode))  # noqa: PTH208 - names, not paths
+        except (OSError, ValueError):
+            return ()
+
+    def glob(self, pattern: str) -> Iterator[str]:
+        """The node's own paths that match; `*` and `?` within one component."""
+        yield from self._expand("/", PurePosixPath(pattern).parts[1:])
+
+    def _expand(self, base: str, parts: tuple[str, ...]) -> Iterator[str]:
+        if not parts:
+            yield base.rstrip("/")
+            return
+        part, rest = parts[0], parts[1:]
+        if not any(wild in part for wild in "*?["):
+            path = f"{base}{part}"
+            if rest or os.path.lexists(self.directory / path.lstrip("/")):
+                yield from self._expand(path + "/", rest)
+            return
+        for name in self.names(base):
+            if PurePosixPath(name).match(part):
+                yield from self._expand(f"{base}{name}/", rest)
+
+
+def _link_text(place: Path) -> str:
+    try:
+        return os.readlink(place)  # noqa: PTH115 - as written
+    except OSError:
+        return ""
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "socket" if stat.S_ISSOCK(mode) else "special"
+
+
+def _with_data(known: Entry, place: Path, limit: int, tail: bool) -> Entry:
+    """The kernel's own files say size 0, so what was read decides, not st_size."""
+    try:
+        with place.open("rb") as file:
+            if tail and known.size > limit:
+                file.seek(known.size - limit)
+            data = file.read(limit + 1)
+    except OSError as broken:
+        return replace(known, error=_reason(broken))
+    cut = len(data) > limit or known.size > len(data)
+    data = data[-limit:] if tail else data[:limit]
+    return replace(known, data=data, cut=cut, size=max(known.size, len(data)))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno)
+    return str(error)

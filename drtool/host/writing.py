@@ -1,0 +1,45 @@
+"""Writing files so that a crash leaves the old one or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def beside(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """A new file in `path`'s directory that takes its name once the block ends well; on any error it is gone.
+
+    Never follows a link at the temporary name; the file and the directory are fsynced before this returns.
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        temporary.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_directory(path.parent)
+
+
+def write(path: Path, data: bytes, mode: int = 0o600) -> None:
+    with beside(path, mode) as file:
+        file.write(data)
+
+
+def sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Repairs, one file each: plans put together from steps of both halves."""

@@ -1,0 +1,1 @@
+"""Release data: flags, feature gates and admission plugins by version."""

@@ -1,0 +1,1 @@
+"""etcd's data: take it, keep it, prove it, put it back."""

@@ -1,0 +1,1 @@
+"""Kubernetes objects in etcd: keys, envelope, protobuf, encryption at rest."""

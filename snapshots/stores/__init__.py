@@ -1,0 +1,1 @@
+"""Where backups are kept: one interface, one module a store."""
