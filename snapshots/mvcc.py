@@ -1,0 +1,261 @@
+"""etcd's data in a bbolt file: revisions, keys as of any revision, history, compaction.
+
+Bucket `key` maps a revision (17 bytes `main u64 BE | '_' | sub u64 BE`, and a `t` after it for a tombstone) to a
+mvccpb.KeyValue; the same in etcd 3.4 to 3.7 (server/storage/mvcc/{revision,kvstore}.go).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from drtool.core.errors import Unsound, UsageError
+from snapshots import bolt as bbolt
+from snapshots import wire
+from snapshots.bolt import Bolt, Bucket, Data
+
+REVISION_SIZE, TOMBSTONE_SIZE = 17, 18
+KEY_TAG = 0x0A
+LEASE_FIELD = 6
+
+
+class Revision(NamedTuple):
+    """`main` counts transactions, `sub` the changes in one."""
+
+    main: int
+    sub: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.main}.{self.sub}" if self.sub else str(self.main)
+
+
+class KeyValue(NamedTuple):
+    """A key as etcd answers it. `version` counts the changes since it was created, `lease` is 0 for none."""
+
+    key: bytes
+    create_revision: int
+    mod_revision: int
+    version: int
+    value: bytes
+    lease: int
+
+
+class Change(NamedTuple):
+    """One revision of a key; `kv` is None where it was deleted."""
+
+    revision: Revision
+    kv: KeyValue | None
+
+
+def encode_revision(revision: Revision, tombstone: bool = False) -> bytes:
+    return b"%b_%b%b" % (revision.main.to_bytes(8), revision.sub.to_bytes(8), b"t" if tombstone else b"")
+
+
+def decode_revision(key: bytes) -> Revision:
+    """Raises Malformed for anything but 17 bytes, or 18 with a final `t`."""
+    if len(key) not in (REVISION_SIZE, TOMBSTONE_SIZE) or key[8:9] != b"_" or key[17:] not in (b"", b"t"):
+        raise wire.Malformed(f"{key.hex()} is no revision")
+    return Revision(int.from_bytes(key[:8]), int.from_bytes(key[9:17]))
+
+
+def decode_key_value(data: bytes) -> KeyValue:
+    """A mvccpb.KeyValue; raises Malformed as etcd's own decoder does."""
+    key = value = b""
+    create = mod = version = lease = 0
+    for number, content in wire.fields(data):
+        if number == 1:
+            key = wire.blob(content)
+        elif number == 2:
+            create = wire.signed(content)
+        elif number == 3:
+            mod = wire.signed(content)
+        elif number == 4:
+            version = wire.signed(content)
+        elif number == 5:
+            value = wire.blob(content)
+        elif number == LEASE_FIELD:
+            lease = wire.signed(content)
+    return KeyValue(key, create, mod, version, value, lease)
+
+
+def encode_key_value(kv: KeyValue) -> bytes:
+    """As etcd's servers write it: in field order, zero and empty fields left out."""
+    return b"".join(wire.field(number, content) for number, content in enumerate(kv_fields(kv), 1) if content)
+
+
+def kv_fields(kv: KeyValue) -> tuple[bytes | int, ...]:
+    return kv.key, kv.create_revision, kv.mod_revision, kv.version, kv.value, kv.lease
+
+
+def user_key(data: Data, start: int, end: int) -> bytes:
+    """The key of the KeyValue at `start:end`. Servers write it first; any other order is decoded in full."""
+    if end - start > 1 and data[start] == KEY_TAG:
+        size = data[start + 1]
+        stop = start + 2 + size
+        if size < 0x80 and stop <= end:
+            return data[start + 2 : stop]
+    return decode_key_value(data[start:end]).key
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The keys alive at a revision. `places` holds `start << 32 | size` of each key's KeyValue in the file."""
+
+    bolt: Bolt = field(repr=False)
+    revision: int
+    places: dict[bytes, int] = field(repr=False)
+    ordered: list[bytes] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self.places
+
+    def keys(self, prefix: bytes = b"") -> list[bytes]:
+        """The keys that begin with `prefix`, in byte order."""
+        return self.ordered[bisect_left(self.ordered, prefix) : self._after(prefix)]
+
+    def prefix(self, prefix: bytes = b"") -> Iterator[KeyValue]:
+        """The keys that begin with `prefix`, with their values, in byte order."""
+        for key in self.keys(prefix):
+            yield self._read(self.places[key])
+
+    def get(self, key: bytes) -> KeyValue | None:
+        place = self.places.get(key)
+        return None if place is None else self._read(place)
+
+    def size(self, key: bytes) -> int:
+        """Bytes of the key's newest KeyValue as stored; 0 where the key is not alive."""
+        return self.places.get(key, 0) & 0xFFFF_FFFF
+
+    def _after(self, prefix: bytes) -> int:
+        trimmed = prefix.rstrip(b"\xff")
+        if not trimmed:
+            return len(self.ordered)
+        return bisect_left(self.ordered, trimmed[:-1] + bytes([trimmed[-1] + 1]))
+
+    def _read(self, place: int) -> KeyValue:
+        start = place >> 32
+        try:
+            return decode_key_value(self.bolt.data[start : start + (place & 0xFFFF_FFFF)])
+        except wire.Malformed as wrong:
+            raise self.bolt.damaged(start // self.bolt.page_size, f"bad KeyValue: {wrong}") from wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Keyspace:
+    """What the buckets `key` and `meta` hold, whatever the etcd line that wrote them."""
+
+    bolt: Bolt
+    buckets: dict[bytes, Bucket] = field(repr=False)
+
+    def records(self) -> Iterator[tuple[Revision, bool, int, int]]:
+        """Each (revision, tombstone, start, end) in the order of revisions; `start:end` is its KeyValue."""
+        bucket = self.buckets.get(b"key")
+        if bucket is None:
+            return
+        for page in self.bolt.leaves(bucket):
+            columns = self.bolt.columns(page)
+            for key, start, end in zip(columns.keys, columns.starts, columns.ends, strict=True):
+                try:
+                    yield decode_revision(key), len(key) == TOMBSTONE_SIZE, start, end
+                except wire.Malformed as wrong:
+                    raise self.bolt.damaged(page.number, str(wrong)) from wrong
+
+    def last(self) -> Revision:
+        """The newest revision; 0 where there is none. Reads the right-most path only."""
+        bucket = self.buckets.get(b"key")
+        if bucket is None:
+            return Revision(0)
+        page = bucket.inline or self.bolt.page(bucket.root)
+        for _ in range(bbolt.MAX_DEPTH):
+            if page.flags != bbolt.BRANCH:
+                break
+            page = self.bolt.page(self.bolt.children(page)[1][-1])
+        if page.flags != bbolt.LEAF:
+            raise self.bolt.damaged(page.number, f"flags {page.flags:#x} where a leaf belongs")
+        keys = self.bolt.columns(page).keys
+        try:
+            return decode_revision(keys[-1]) if keys else Revision(0)
+        except wire.Malformed as wrong:
+            raise self.bolt.damaged(page.number, str(wrong)) from wrong
+
+    def compacted(self) -> int:
+        """The revision up to which history is gone once a server has booted; -1 where nothing was compacted."""
+        meta = self.meta()
+        revisions = [-1]
+        for name in (b"scheduledCompactRev", b"finishedCompactRev"):
+            if name in meta:
+                try:
+                    revisions.append(decode_revision(meta[name]).main)
+                except wire.Malformed as wrong:
+                    raise Unsound(f"{self.bolt.name}: bucket meta: {name.decode()}: {wrong}") from wrong
+        return max(revisions)
+
+    def meta(self) -> dict[bytes, bytes]:
+        return self.small(b"meta")
+
+    def small(self, name: bytes) -> dict[bytes, bytes]:
+        """A bucket of few pairs, in memory; empty where the file has none of that name."""
+        bucket = self.buckets.get(name)
+        return {} if bucket is None else dict(self.bolt.pairs(bucket))
+
+    def index(self, revision: int | None = None) -> Index:
+        """The keys alive at `revision` (None: the newest). Raises UsageError where it is compacted or yet to come."""
+        last = self.last().main
+        at = last if revision is None else revision
+        if at > last:
+            raise UsageError(f"{self.bolt.name}: revision {at} is yet to come: the newest is {last}")
+        if revision is not None and revision < self.compacted():
+            raise UsageError(f"{self.bolt.name}: revision {at} is compacted: the oldest is {self.compacted()}")
+        places = self._places(at)
+        return Index(self.bolt, at, places, sorted(places))
+
+    def _places(self, at: int) -> dict[bytes, int]:
+        """The inner loop of every listing: nothing but slices and one dict."""
+        places: dict[bytes, int] = {}
+        bucket = self.buckets.get(b"key")
+        if bucket is None:
+            return places
+        data, limit = self.bolt.data, at.to_bytes(8) + b"_\xff"
+        for page in self.bolt.leaves(bucket):
+            _, _, revisions, starts, ends = self.bolt.columns(page)
+            for revision, start, end in zip(revisions, starts, ends, strict=True):
+                if revision > limit:
+                    return places
+                try:
+                    key = user_key(data, start, end)
+                except wire.Malformed as wrong:
+                    raise self.bolt.damaged(page.number, f"bad KeyValue: {wrong}") from wrong
+                if len(revision) == TOMBSTONE_SIZE:
+                    places.pop(key, None)
+                else:
+                    places[key] = start << 32 | (end - start)
+        return places
+
+    def history(self, key: bytes) -> Iterator[Change]:
+        """Every revision of `key` that compaction has left, oldest first."""
+        for revision, tombstone, start, end in self.records():
+            page = start // self.bolt.page_size
+            try:
+                if user_key(self.bolt.data, start, end) == key:
+                    kv = decode_key_value(self.bolt.data[start:end])
+                    yield Change(revision, None if tombstone else kv)
+            except wire.Malformed as wrong:
+                raise self.bolt.damaged(page, f"bad KeyValue: {wrong}") from wrong
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Keyspace]:
+    """The keys of a snapshot or a raw db; raises as `bolt.opened` does."""
+    with bbolt.opened(path) as db:
+        yield keyspace(db)
+
+
+def keyspace(db: Bolt) -> Keyspace:
+    return Keyspace(db, db.buckets())
