@@ -1,0 +1,241 @@
+"""Certificates and keys as files hold them: PEM read as leniently as Go reads it, every name and date kept."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
+from cryptography.x509.oid import NameOID
+
+from drtool.core.report import Evidence
+
+BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """One certificate of a file. `line` is where its PEM block begins; dates are UTC."""
+
+    path: str
+    line: int | None
+    x509: x509.Certificate = field(repr=False)
+
+    @cached_property
+    def subject(self) -> str:
+        return self.x509.subject.rfc4514_string()
+
+    @cached_property
+    def common_name(self) -> str:
+        return _attribute(self.x509.subject, NameOID.COMMON_NAME)
+
+    @cached_property
+    def organizations(self) -> tuple[str, ...]:
+        return tuple(str(a.value) for a in self.x509.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
+
+    @cached_property
+    def issuer(self) -> str:
+        return _attribute(self.x509.issuer, NameOID.COMMON_NAME) or self.x509.issuer.rfc4514_string()
+
+    @property
+    def not_before(self) -> datetime:
+        return self.x509.not_valid_before_utc
+
+    @property
+    def not_after(self) -> datetime:
+        return self.x509.not_valid_after_utc
+
+    @cached_property
+    def dns_names(self) -> tuple[str, ...]:
+        return tuple(str(name) for name in self._names(x509.DNSName))
+
+    @cached_property
+    def addresses(self) -> tuple[IPv4Address | IPv6Address, ...]:
+        return tuple(name for name in self._names(x509.IPAddress) if isinstance(name, IPv4Address | IPv6Address))
+
+    def _names(self, kind: type[Any]) -> list[Any]:
+        found = self._extension(x509.SubjectAlternativeName)
+        return list(found.get_values_for_type(kind)) if found is not None else []
+
+    def _extension(self, kind: type[Any]) -> Any:
+        try:
+            return self.x509.extensions.get_extension_for_class(kind).value
+        except (x509.ExtensionNotFound, ValueError):
+            return None
+
+    @cached_property
+    def is_ca(self) -> bool:
+        constraints = self._extension(x509.BasicConstraints)
+        return bool(constraints is not None and constraints.ca)
+
+    @cached_property
+    def subject_key_id(self) -> bytes:
+        found = self._extension(x509.SubjectKeyIdentifier)
+        return bytes(found.digest) if found is not None else b""
+
+    @cached_property
+    def authority_key_id(self) -> bytes:
+        found = self._extension(x509.AuthorityKeyIdentifier)
+        return bytes(found.key_identifier or b"") if found is not None else b""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the whole certificate, in hex."""
+        return hashlib.sha256(self.x509.public_bytes(serialization.Encoding.DER)).hexdigest()
+
+    @cached_property
+    def public_key(self) -> str:
+        """SHA-256 of the SubjectPublicKeyInfo, in hex: equal for a certificate and its key."""
+        try:
+            return _spki(self.x509.public_key())
+        except (ValueError, UnsupportedAlgorithm):
+            return ""
+
+    def covers(self, name: str) -> bool:
+        """Whether a client that dials this address or DNS name accepts the certificate, by Go's rules.
+
+        The common name never counts; a wildcard stands for exactly one leftmost label.
+        """
+        try:
+            return ip_address(name.strip("[]")) in self.addresses
+        except ValueError:
+            pass
+        wanted = name.rstrip(".").lower()
+        for pattern in (dns.rstrip(".").lower() for dns in self.dns_names):
+            if pattern == wanted:
+                return True
+            if pattern.startswith("*.") and "." in wanted and pattern[1:] == wanted[wanted.index(".") :]:
+                return True
+        return False
+
+    def issued_by(self, ca: Certificate) -> bool:
+        """Whether the CA's key made this signature; names alone prove nothing (kubeadm's CAs are all CN=kubernetes)."""
+        if self.x509.issuer != ca.x509.subject:
+            return False
+        try:
+            _verify(self.x509, ca.x509.public_key())
+        except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
+            return False
+        return True
+
+    def names(self) -> tuple[str, ...]:
+        return (*self.dns_names, *(str(address) for address in self.addresses))
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence(self.path, self.line, f"CN={self.common_name}")
+
+    def says(self, text: str) -> Evidence:
+        return Evidence(self.path, self.line, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """What a PEM file holds.
+
+    Keys are the SHA-256 of their public halves; `problem` says why a block could not be read.
+    """
+
+    path: str
+    certificates: tuple[Certificate, ...] = ()
+    private_keys: tuple[str, ...] = ()
+    public_keys: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def read_pem(path: str, data: bytes, line: int | None = None) -> Pem:
+    """Every block of a file; text around the blocks and CRLF line ends are fine, as for Go."""
+    certificates: list[Certificate] = []
+    private: list[str] = []
+    public: list[str] = []
+    problem = "" if data.strip() else "the file is empty"
+    blocks = 0
+    for match in BLOCK.finditer(data):
+        blocks += 1
+        label = match[1].decode("ascii")
+        here = line if line is not None else data.count(b"\n", 0, match.start()) + 1
+        try:
+            der = base64.b64decode(_body(match[2]), validate=True)
+            if label in {"CERTIFICATE", "TRUSTED CERTIFICATE"}:
+                certificates.append(_certificate(path, here, der))
+            elif label.endswith("PRIVATE KEY"):
+                private.append(_private(label, der))
+            elif label.endswith("PUBLIC KEY"):
+                public.append(_public(label, der))
+        except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm) as error:
+            problem = problem or f"the {label} block at line {here} cannot be read: {_short(error)}"
+    if not blocks and not problem:
+        problem = "no PEM block in it"
+    return Pem(path, tuple(certificates), tuple(private), tuple(public), problem)
+
+
+def _body(text: bytes) -> bytes:
+    """The base64 of a block without white space and without the headers of encrypted keys."""
+    lines = [part.strip() for part in text.splitlines()]
+    return b"".join(part for part in lines if part and b":" not in part)
+
+
+def _certificate(path: str, line: int, der: bytes) -> Certificate:
+    certificate = x509.load_der_x509_certificate(der)
+    found = Certificate(path, line, certificate)
+    _ = found.dns_names, found.not_after  # what cannot be decoded is said here, not in a check
+    return found
+
+
+def _private(label: str, der: bytes) -> str:
+    if "ENCRYPTED" in label:
+        raise ValueError("the key is encrypted")
+    pem = f"-----BEGIN {label}-----\n".encode() + base64.encodebytes(der) + f"-----END {label}-----\n".encode()
+    key = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+    return _spki(key.public_key())
+
+
+def _public(label: str, der: bytes) -> str:
+    if label == "RSA PUBLIC KEY":
+        pem = b"-----BEGIN RSA PUBLIC KEY-----\n" + base64.encodebytes(der) + b"-----END RSA PUBLIC KEY-----\n"
+        return _spki(serialization.load_pem_public_key(pem))
+    return _spki(serialization.load_der_public_key(der))
+
+
+def _spki(key: Any) -> str:
+    data = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _verify(certificate: x509.Certificate, key: Any) -> None:
+    signature, signed = certificate.signature, certificate.tbs_certificate_bytes
+    algorithm = certificate.signature_hash_algorithm
+    if isinstance(key, rsa.RSAPublicKey) and algorithm is not None:
+        parameters = certificate.signature_algorithm_parameters
+        if not isinstance(parameters, padding.PSS | padding.PKCS1v15):
+            raise ValueError("signature parameters")
+        key.verify(signature, signed, parameters, algorithm)
+    elif isinstance(key, ec.EllipticCurvePublicKey) and algorithm is not None:
+        key.verify(signature, signed, ec.ECDSA(algorithm))
+    elif isinstance(key, ed25519.Ed25519PublicKey | ed448.Ed448PublicKey):
+        key.verify(signature, signed)
+    else:
+        raise ValueError("key type")
+
+
+def _attribute(name: x509.Name, oid: x509.ObjectIdentifier) -> str:
+    found = name.get_attributes_for_oid(oid)
+    return str(found[0].value) if found else ""
+
+
+def _short(error: Exception) -> str:
+    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+
+
+def utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

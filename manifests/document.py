@@ -1,0 +1,145 @@
+"""YAML and JSON as Kubernetes' own files use them, where every value knows its line.
+
+Data from a broken node is hostile by accident: sizes and depth are capped, aliases refused (kubeadm and the kubelet
+write none, and a few of them can fill any memory), duplicate keys reported with the line of the second.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from drtool.core.report import Evidence
+
+MAX_DEPTH = 60
+MAX_BYTES = 1 << 20
+SECRET = re.compile(r"(?i)((?:secret|token|password|[\w-]*-data)\s*[:=]\s*)\S.*")
+
+Path = tuple[str | int, ...]
+
+
+class Unparsable(Exception):
+    """`problem` in words, at `line` (from 1; None for the file as a whole)."""
+
+    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: `data` as plain values, `lines` from the path of a value to its line in the file.
+
+    A mapping's entry is at the line of its key. `spans` gives for scalars the character range of the value as written.
+    """
+
+    path: str
+    data: Any
+    text: tuple[str, ...] = field(repr=False)
+    lines: dict[Path, int] = field(repr=False)
+    spans: dict[Path, tuple[int, int]] = field(repr=False)
+
+    def get(self, *path: str | int, default: Any = None) -> Any:
+        value = self.data
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return default
+        return default if value is None else value
+
+    def evidence(self, *path: str | int) -> Evidence:
+        """The line that holds this value, or the nearest enclosing one; secrets masked."""
+        for length in range(len(path), 0, -1):
+            line = self.lines.get(path[:length])
+            if line is not None:
+                return Evidence(self.path, line, line_text(self.text, line))
+        return Evidence(self.path)
+
+
+def line_text(lines: tuple[str, ...], number: int) -> str:
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    text = text.removeprefix("- ")
+    return SECRET.sub(r"\1<hidden>", text)[:300]
+
+
+def parse(path: str, data: bytes) -> tuple[Document, ...]:
+    """All documents of a file; raises Unparsable with the line."""
+    if len(data) > MAX_BYTES:
+        raise Unparsable(path, f"larger than {MAX_BYTES} bytes")
+    if not data.strip():
+        raise Unparsable(path, "the file is empty")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise Unparsable(path, "not UTF-8 text", line) from error
+    try:
+        _refuse_hostile(path, text)
+        nodes = list(yaml.compose_all(text, Loader=yaml.CSafeLoader))
+        lines = tuple(text.splitlines())
+        return tuple(_document(path, node, lines) for node in nodes if node is not None)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unparsable(path, error.problem or "not YAML", mark.line + 1 if mark else None) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise Unparsable(path, str(error).splitlines()[0]) from error
+
+
+def _refuse_hostile(path: str, text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise Unparsable(path, f"alias *{event.anchor} refused", _line(event))
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Unparsable(path, f"nested deeper than {MAX_DEPTH}", _line(event))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _line(event: yaml.Event) -> int | None:
+    return event.start_mark.line + 1 if event.start_mark is not None else None
+
+
+def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
+    lines: dict[Path, int] = {}
+    spans: dict[Path, tuple[int, int]] = {}
+    constructor = yaml.SafeLoader("")
+
+    def build(node: yaml.Node, here: Path) -> Any:
+        lines.setdefault(here, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            mapping: dict[Any, Any] = {}
+            for key_node, value_node in node.value:
+                key = build_key(key_node)
+                if key in mapping:
+                    raise Unparsable(path, f'key "{key}" already set in map', key_node.start_mark.line + 1)
+                lines[(*here, key)] = key_node.start_mark.line + 1
+                mapping[key] = build(value_node, (*here, key))
+            return mapping
+        if isinstance(node, yaml.SequenceNode):
+            return [build(child, (*here, position)) for position, child in enumerate(node.value)]
+        spans[here] = (node.start_mark.index, node.end_mark.index)
+        return scalar(node)
+
+    def build_key(node: yaml.Node) -> Any:
+        if not isinstance(node, yaml.ScalarNode):
+            raise Unparsable(path, "a key that is no plain value", node.start_mark.line + 1)
+        return scalar(node)
+
+    def scalar(node: yaml.Node) -> Any:
+        if node.tag == "tag:yaml.org,2002:str":
+            return node.value
+        try:
+            return constructor.construct_object(node)
+        except yaml.constructor.ConstructorError:
+            return node.value
+
+    return Document(path, build(root, ()), text, lines, spans)

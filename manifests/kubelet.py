@@ -1,0 +1,171 @@
+"""The kubelet: its configuration file, and the flags that systemd gives it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from drtool.core.report import Evidence
+from drtool.host.root import Entry
+from manifests.document import Document, line_text
+from manifests.pod import Flag
+
+UNIT_DIRECTORIES = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A directive of a unit file, or a variable of an environment file, with its line."""
+
+    key: str
+    value: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd service as its file and drop-ins make it (systemd.unit(5): the first directory's file wins)."""
+
+    name: str
+    files: tuple[Entry, ...]
+    settings: tuple[Setting, ...]
+
+    def all(self, key: str) -> tuple[Setting, ...]:
+        """Values of a directive; an empty assignment clears the ones before it."""
+        found: list[Setting] = []
+        for setting in self.settings:
+            if setting.key == key:
+                found = [*found, setting] if setting.value else []
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Kubelet:
+    """`config` is None where its file is absent or cannot be parsed; `config_entry` then tells which."""
+
+    config_path: str
+    config_entry: Entry
+    config: Document | None
+    config_problem: str
+    flags: tuple[Flag, ...]
+    version: tuple[int, int, int] | None
+    version_evidence: Evidence | None
+    hostname: str
+
+    @cached_property
+    def _last(self) -> dict[str, Flag]:
+        return {flag.name: flag for flag in self.flags}
+
+    def flag(self, name: str) -> Flag | None:
+        return self._last.get(name)
+
+    def setting(self, flag: str, *path: str, default: Any = None) -> tuple[Any, Evidence]:
+        """A value as the kubelet sees it: the flag wins over the configuration file."""
+        given = self._last.get(flag)
+        if given is not None:
+            return given.value, given.evidence
+        if self.config is not None:
+            value = self.config.get(*path)
+            if value is not None:
+                return value, self.config.evidence(*path)
+        return default, Evidence(self.config_path)
+
+    @property
+    def static_pod_path(self) -> str:
+        value, _ = self.setting("pod-manifest-path", "staticPodPath", default="")
+        return str(value).rstrip("/")
+
+    @property
+    def node_name(self) -> str:
+        override = self._last.get("hostname-override")
+        return (override.value if override else self.hostname).strip().lower()
+
+
+def read_unit(name: str, entry: Mapping[str, Entry]) -> Unit:
+    """The unit's file and drop-ins, from what was captured."""
+    main = next((entry[f"{d}/{name}"] for d in UNIT_DIRECTORIES if f"{d}/{name}" in entry), None)
+    drop_ins: dict[str, Entry] = {}
+    for directory in reversed(UNIT_DIRECTORIES):
+        prefix = f"{directory}/{name}.d/"
+        drop_ins.update({p.removeprefix(prefix): e for p, e in entry.items() if p.startswith(prefix)})
+    files = tuple(([main] if main else []) + [drop_ins[key] for key in sorted(drop_ins)])
+    return Unit(name, files, tuple(setting for file in files for setting in _settings(file)))
+
+
+def _settings(file: Entry) -> Iterable[Setting]:
+    text = (file.data or b"").decode("utf-8", "replace")
+    joined = re.sub(r"\\\n", lambda _: "\x00 ", text)
+    number = 1
+    for line in joined.split("\n"):
+        content = line.replace("\x00", "").strip()
+        if content and content[0] not in "#;[" and "=" in content:
+            key, _, value = content.partition("=")
+            yield Setting(key.strip(), value.strip(), Evidence(file.path, number, content[:300]))
+        number += 1 + line.count("\x00")
+
+
+def read_environment(file: Entry) -> tuple[Setting, ...]:
+    """systemd.exec(5) EnvironmentFile: NAME=value, quotes removed."""
+    found = []
+    lines = tuple((file.data or b"").decode("utf-8", "replace").splitlines())
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and text[0] not in "#;" and "=" in text:
+            key, _, value = text.partition("=")
+            found.append(
+                Setting(key.strip(), _unquoted(value.strip()), Evidence(file.path, number, line_text(lines, number)))
+            )
+    return tuple(found)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def kubelet_flags(unit: Unit, entry: Mapping[str, Entry]) -> tuple[Flag, ...]:
+    """The flags of ExecStart after its variables are filled in, each with the line that gives it."""
+    variables: dict[str, Setting] = {}
+    for setting in unit.all("Environment"):
+        for word in _words(setting.value):
+            name, _, value = word.partition("=")
+            variables[name] = Setting(name, value, setting.evidence)
+    files = [setting.value.lstrip("-") for setting in unit.all("EnvironmentFile")]
+    if not unit.files:  # a tree without the unit: these are the places that every package uses
+        files = ["/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet"]
+    for path in files:
+        if path in entry:
+            variables.update({setting.key: setting for setting in read_environment(entry[path])})
+    flags: list[Flag] = []
+    commands = unit.all("ExecStart")
+    words = _words(commands[-1].value)[1:] if commands else [f"${name}" for name in variables]
+    for word in words:
+        reference = re.fullmatch(r"\$\{?(\w+)\}?", word)
+        if reference is None:
+            flags.extend(_flags([word], commands[-1].evidence))
+        elif reference[1] in variables and (commands or reference[1].startswith("KUBELET")):
+            variable = variables[reference[1]]
+            flags.extend(_flags(_words(variable.value), variable.evidence))
+    return tuple(flags)
+
+
+def _flags(words: list[str], evidence: Evidence) -> Iterable[Flag]:
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        if not equals and words and not words[0].startswith("-"):
+            value = words.pop(0)
+        yield Flag(name.replace("_", "-"), value if equals or value else "true", evidence)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, posix=True)
+    except ValueError:
+        return text.split()

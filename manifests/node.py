@@ -1,0 +1,382 @@
+"""The Node: one immutable, typed picture of a capture. Every value knows its file and line.
+
+A property raises EvidenceMissing where the tree does not hold what it needs, and NotApplicable where this kind of node
+has no such thing; so a check that reads it needs no guard, and nothing absent ever passes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from drtool.core.check import EvidenceMissing, NotApplicable
+from drtool.core.report import Evidence
+from drtool.host.root import Entry, Root
+from manifests import logs
+from manifests.addresses import Address, Addresses, address_of, read_addresses
+from manifests.capture import Capture, capture
+from manifests.certificates import Certificate, Pem, read_pem
+from manifests.document import Document, Unparsable, line_text, parse
+from manifests.kubeconfig import Kubeconfig, read_kubeconfig
+from manifests.kubelet import Kubelet, Unit, kubelet_flags, read_unit
+from manifests.layout import Layout, detect
+from manifests.pod import Component, StaticPod, version
+
+MANIFESTS = "/etc/kubernetes/manifests"
+PKI = "/etc/kubernetes/pki"
+PEM_SUFFIXES = (".crt", ".pem", ".key", ".pub")
+KUBEADM_CONFIGS = (
+    "/drtool/kubeadm-config.yaml",
+    "/root/kubeadm-config.yaml",
+    "/etc/kubernetes/kubeadm-config.yaml",
+    "/kubeadm-config.yaml",
+)
+
+
+def read(root: Root, at: datetime | None = None) -> Node:
+    """Captures and parses the node below `root`; `at` is the moment to judge by (else the capture's own, else now)."""
+    taken = capture(root)
+    return Node(taken, at or taken.at or datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class Node:
+    capture: Capture = field(repr=False)
+    at: datetime
+
+    # ---- files
+
+    def entry(self, path: str) -> Entry:
+        return self.capture.entry(path)
+
+    def data(self, path: str) -> bytes:
+        """A file's bytes; EvidenceMissing says why there are none."""
+        entry = self.capture.entry(path)
+        if entry.data is None:
+            raise EvidenceMissing(f"{path}: {entry.error or 'not a file'}")
+        return entry.data
+
+    def text(self, path: str) -> str:
+        return self.data(path).decode("utf-8", "replace")
+
+    def line(self, path: str, number: int) -> Evidence:
+        return Evidence(path, number, line_text(tuple(self.text(path).splitlines()), number))
+
+    def find(self, path: str, pattern: str) -> tuple[tuple[re.Match[str], Evidence], ...]:
+        """Each line of a file that matches, with its evidence; none where the file is absent."""
+        entry = self.capture.entry(path)
+        lines = tuple((entry.data or b"").decode("utf-8", "replace").splitlines())
+        expression = re.compile(pattern)
+        matches = ((number, expression.search(line)) for number, line in enumerate(lines, 1))
+        return tuple((match, Evidence(path, number, line_text(lines, number))) for number, match in matches if match)
+
+    def document(self, path: str) -> Document:
+        """The first YAML or JSON document of a file; EvidenceMissing where there is none."""
+        try:
+            return parse(path, self.data(path))[0]
+        except (Unparsable, IndexError) as problem:
+            raise EvidenceMissing(str(problem)) from problem
+
+    # ---- who it is
+
+    @cached_property
+    def layout(self) -> Layout:
+        return detect(self)
+
+    @cached_property
+    def hostname(self) -> str:
+        for path in ("/etc/hostname", "/proc/sys/kernel/hostname"):
+            entry = self.capture.entry(path)
+            text = (entry.data or b"").decode("utf-8", "replace").strip()
+            if text:
+                return text.splitlines()[0].strip()
+        return ""
+
+    @cached_property
+    def name(self) -> str:
+        """The node's name as the kubelet registers it, else etcd's, else the hostname."""
+        if self.kubelet.flag("hostname-override") or self.hostname:
+            return self.kubelet.node_name
+        etcd = self.components.get("etcd")
+        return etcd.value("name") if etcd else ""
+
+    @cached_property
+    def kubernetes(self) -> tuple[int, int, int] | None:
+        """The API server's version from its image, else the kubelet's."""
+        apiserver = self.components.get("kube-apiserver")
+        return (apiserver.version if apiserver else None) or self.kubelet.version
+
+    # ---- static Pods
+
+    @cached_property
+    def manifests_directory(self) -> str:
+        return self.kubelet.static_pod_path or MANIFESTS
+
+    @cached_property
+    def manifests(self) -> tuple[Entry, ...]:
+        """What the kubelet reads: every file there that does not start with a dot, whatever its extension."""
+        return tuple(
+            entry
+            for entry in self.capture.below(self.manifests_directory)
+            if not entry.path.rpartition("/")[2].startswith(".")
+            and entry.kind not in {"directory", "special", "socket"}
+            and not (entry.kind == "link" and entry.data is None)
+        )
+
+    @cached_property
+    def _parsed(self) -> tuple[tuple[Entry, Document | Unparsable], ...]:
+        return tuple((entry, _first_document(entry)) for entry in self.manifests)
+
+    @cached_property
+    def pods(self) -> tuple[StaticPod, ...]:
+        return tuple(
+            StaticPod(entry.path, document)
+            for entry, document in self._parsed
+            if isinstance(document, Document) and document.get("kind") == "Pod"
+        )
+
+    @cached_property
+    def unparsable_manifests(self) -> tuple[tuple[Entry, Unparsable], ...]:
+        return tuple((entry, found) for entry, found in self._parsed if isinstance(found, Unparsable))
+
+    @cached_property
+    def other_manifests(self) -> tuple[Document, ...]:
+        """Documents in the manifests directory that are no Pod."""
+        return tuple(d for _, d in self._parsed if isinstance(d, Document) and d.get("kind") != "Pod")
+
+    @cached_property
+    def components(self) -> Mapping[str, Component]:
+        """Control-plane programs by name (`etcd`, `kube-apiserver`, ...); the file of that name wins over copies."""
+        found: dict[str, Component] = {}
+        for pod in sorted(self.pods, key=lambda pod: pod.path.endswith(f"/{pod.name}.yaml")):
+            for container in pod.containers:
+                program = _program(container.name, tuple(a.text for a in container.arguments))
+                if program:
+                    found[program] = Component(program, pod, container)
+        return MappingProxyType(found)
+
+    def component(self, program: str) -> Component:
+        """NotApplicable where this layout has none; EvidenceMissing where its manifest is gone or unreadable."""
+        if program in self.components:
+            return self.components[program]
+        if program not in self.layout.programs:
+            raise NotApplicable(f"a {self.layout} node runs no {program}")
+        raise EvidenceMissing(f"no readable manifest of {program} in {self.manifests_directory}")
+
+    @property
+    def etcd(self) -> Component:
+        return self.component("etcd")
+
+    @property
+    def apiserver(self) -> Component:
+        return self.component("kube-apiserver")
+
+    @property
+    def controller_manager(self) -> Component:
+        return self.component("kube-controller-manager")
+
+    @property
+    def scheduler(self) -> Component:
+        return self.component("kube-scheduler")
+
+    # ---- certificates and kubeconfigs
+
+    @cached_property
+    def pems(self) -> Mapping[str, Pem]:
+        """Every PEM file that was captured, by path."""
+        paths = [p for p, e in self.capture.entries.items() if e.data is not None and p.endswith(PEM_SUFFIXES)]
+        return MappingProxyType({path: self._read_pem(path) for path in sorted(paths)})
+
+    def pem(self, path: str) -> Pem:
+        """A PEM file; EvidenceMissing where it is absent (a bundle keeps the public halves of keys instead)."""
+        if path in self.pems:
+            return self.pems[path]
+        if path in self._kept_keys:
+            return Pem(path, private_keys=self._kept_keys[path])
+        return self._read_pem(path)
+
+    def _read_pem(self, path: str) -> Pem:
+        return read_pem(path, self.data(path))
+
+    @cached_property
+    def _kept_keys(self) -> Mapping[str, tuple[str, ...]]:
+        entry = self.capture.entry("/drtool/keys.json")
+        try:
+            kept = json.loads(entry.data or b"{}")
+            return {str(path): tuple(map(str, keys)) for path, keys in kept.items()}
+        except (ValueError, AttributeError, TypeError):
+            return {}
+
+    def certificate(self, path: str) -> Certificate:
+        """The first certificate of a file, the one a server sends; EvidenceMissing where there is none."""
+        found = self.pem(path).certificates
+        if not found:
+            raise EvidenceMissing(f"{path}: {self.pem(path).problem or 'no certificate in it'}")
+        return found[0]
+
+    @cached_property
+    def kubeconfigs(self) -> Mapping[str, Kubeconfig]:
+        """/etc/kubernetes/*.conf that can be parsed, by path, with the files they name read in."""
+        found = {}
+        for entry in self.capture.below("/etc/kubernetes"):
+            if entry.path.endswith(".conf") and entry.data is not None:
+                document = _first_document(entry)
+                if isinstance(document, Document) and isinstance(document.data, dict):
+                    found[entry.path] = self._with_files(read_kubeconfig(document))
+        return MappingProxyType(found)
+
+    def kubeconfig(self, name: str) -> Kubeconfig:
+        path = f"/etc/kubernetes/{name}"
+        if path not in self.kubeconfigs:
+            raise EvidenceMissing(f"{path}: {self.entry(path).error or 'not a kubeconfig'}")
+        return self.kubeconfigs[path]
+
+    def _with_files(self, config: Kubeconfig) -> Kubeconfig:
+        changes: dict[str, Any] = {}
+        for attribute, path in (("client", config.client_file), ("key", config.key_file)):
+            if path and getattr(config, attribute) is None:
+                try:
+                    changes[attribute] = self.pem(path)
+                except EvidenceMissing:
+                    continue
+        return replace(config, **changes)
+
+    # ---- kubelet, runtime, kubeadm
+
+    @cached_property
+    def kubelet_unit(self) -> Unit:
+        return read_unit("kubelet.service", self.capture.entries)
+
+    @cached_property
+    def kubelet(self) -> Kubelet:
+        flags = kubelet_flags(self.kubelet_unit, self.capture.entries)
+        path = next((f.value for f in flags if f.name == "config"), "/var/lib/kubelet/config.yaml")
+        entry = self.capture.entry(path)
+        document: Document | None = None
+        problem = entry.error
+        if entry.data is not None:
+            parsed = _first_document(entry)
+            document, problem = (None, str(parsed)) if isinstance(parsed, Unparsable) else (parsed, "")
+        numbers, evidence = self._kubelet_version()
+        return Kubelet(path, entry, document, problem, flags, numbers, evidence, self.hostname)
+
+    def _kubelet_version(self) -> tuple[tuple[int, int, int] | None, Evidence | None]:
+        told = self.versions.get("kubelet")
+        if told:
+            return version(str(told)), Evidence("/drtool/versions.json", None, f"kubelet {told}")
+        for line in reversed(self.journal("kubelet")):
+            match = re.search(r'"?Kubelet version"?\S* kubeletVersion="(v[\d.]+)', line.text)
+            if match:
+                return version(match[1]), line.evidence
+        return None, None
+
+    @cached_property
+    def versions(self) -> Mapping[str, Any]:
+        entry = self.capture.entry("/drtool/versions.json")
+        try:
+            found = json.loads(entry.data or b"{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def cluster_configuration(self) -> Document:
+        """kubeadm's ClusterConfiguration from the places where people and bundles keep it."""
+        for path in KUBEADM_CONFIGS:
+            entry = self.capture.entry(path)
+            if entry.data is None:
+                continue
+            try:
+                for document in parse(path, entry.data):
+                    if document.get("kind") == "ClusterConfiguration":
+                        return document
+            except Unparsable:
+                continue
+        raise EvidenceMissing("no kubeadm ClusterConfiguration in this tree")
+
+    # ---- host
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """EvidenceMissing where the kernel's files are not in the tree (a mounted disk)."""
+        found = read_addresses(self.entry("/proc/net/fib_trie"), self.entry("/proc/net/if_inet6"))
+        if not found.own:
+            raise EvidenceMissing("the host's addresses are unknown: no /proc/net/fib_trie or if_inet6 with any")
+        return found
+
+    @cached_property
+    def hosts(self) -> Mapping[str, tuple[tuple[Address, Evidence], ...]]:
+        """/etc/hosts: name (lower case) to its addresses."""
+        found: dict[str, tuple[tuple[Address, Evidence], ...]] = {}
+        lines = tuple((self.entry("/etc/hosts").data or b"").decode("utf-8", "replace").splitlines())
+        for number, line in enumerate(lines, 1):
+            fields = line.partition("#")[0].split()
+            address = address_of(fields[0]) if fields else None
+            if address is None:
+                continue
+            for name in fields[1:]:
+                evidence = Evidence("/etc/hosts", number, line.strip()[:300])
+                found[name.lower()] = (*found.get(name.lower(), ()), (address, evidence))
+        return MappingProxyType(found)
+
+    def resolve(self, host: str) -> tuple[Address, ...]:
+        """A host part as addresses: itself, or what /etc/hosts says; none where only DNS could tell."""
+        address = address_of(host)
+        if address is not None:
+            return (address,)
+        return tuple(found for found, _ in self.hosts.get(host.lower().rstrip("."), ()))
+
+    def sysctl(self, name: str) -> tuple[str, Evidence]:
+        path = "/proc/sys/" + name.replace(".", "/")
+        value = self.text(path).strip()
+        return value, Evidence(path, 1, value)
+
+    # ---- logs
+
+    def journal(self, unit: str) -> tuple[logs.Line, ...]:
+        """The unit's journal as the bundle keeps it (`kubelet`, `containerd`, `crio`, `kernel`), oldest first."""
+        return self._journals.get(unit, ())
+
+    @cached_property
+    def _journals(self) -> Mapping[str, tuple[logs.Line, ...]]:
+        entries = self.capture.matching(r"/drtool/journal/[^/]+\.log")
+        return {entry.path.rpartition("/")[2].removesuffix(".log"): logs.read_journal(entry) for entry in entries}
+
+    @cached_property
+    def container_logs(self) -> Mapping[str, tuple[logs.Line, ...]]:
+        """Lines of each kube-system container's logs by container name, over all its restarts, oldest first."""
+        return logs.read_containers(self.capture.matching(r"/var/log/pods/kube-system_[^/]+/[^/]+/\d+\.log"))
+
+    def log(self, container: str) -> tuple[logs.Line, ...]:
+        """EvidenceMissing where the tree holds no log of it."""
+        if container not in self.container_logs:
+            raise EvidenceMissing(f"no log of {container} under /var/log/pods")
+        return self.container_logs[container]
+
+
+def _first_document(entry: Entry) -> Document | Unparsable:
+    try:
+        if entry.data is None:
+            return Unparsable(entry.path, entry.error or f"a {entry.kind}")
+        documents = parse(entry.path, entry.data)
+        return documents[0] if documents else Unparsable(entry.path, "no document in it")
+    except Unparsable as problem:
+        return problem
+
+
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+def _program(container: str, arguments: Iterable[str]) -> str:
+    """Which control-plane program a container runs: by its command first, since people rename containers."""
+    for argument in arguments:
+        name = argument.split()[0].rpartition("/")[2] if argument.split() else ""
+        if name in PROGRAMS:
+            return name
+    return container if container in PROGRAMS else ""

@@ -1,0 +1,117 @@
+"""Steps on a node's files: manifests, kubeconfigs, other texts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from drtool.core.errors import Refused
+from drtool.host.machine import Host
+from manifests.editing import Change, Edit, changed, edit, reverse
+
+SHOWN = 90
+
+
+@dataclass(frozen=True, slots=True)
+class EditFile:
+    """Some bytes of one file; `before` and `after` are the sha256 of the whole, so that nobody's edit is lost."""
+
+    path: str
+    changes: tuple[Change, ...]
+    before: str
+    after: str
+
+    def describe(self) -> str:
+        shown = "; ".join(_words(change) for change in self.changes[:6])
+        more = f"; and {len(self.changes) - 6} more" if len(self.changes) > 6 else ""
+        return f"edit {self.path}: {shown}{more}"
+
+    def apply(self, host: Host) -> None:
+        self._turn(host, self.before, self.after, self.changes)
+
+    def revert(self, host: Host) -> None:
+        self._turn(host, self.after, self.before, reverse(self.changes))
+
+    def _turn(self, host: Host, old: str, new: str, changes: tuple[Change, ...]) -> None:
+        host.sweep(self.path)
+        data = host.read(self.path)
+        found = hashlib.sha256(data).hexdigest()
+        if found == new:
+            return
+        if found != old:
+            raise Refused(f"{self.path} was changed by someone else meanwhile", "look at it, then make the plan again")
+        host.replace(self.path, changed(data, changes))
+
+
+def _words(change: Change) -> str:
+    old, new = change.old.strip(), change.new.strip()
+    if not new:
+        return f"remove {_short(old)}"
+    return f"{_short(old)} -> {_short(new)}" if old else f"add {_short(new)}"
+
+
+def _short(text: str) -> str:
+    text = text.removeprefix("- ")
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def edit_file(path: str, data: bytes, changes: tuple[Change, ...]) -> tuple[EditFile, ...]:
+    """The step that makes these changes; none where there are none."""
+    if not changes:
+        return ()
+    after = changed(data, changes)
+    return (EditFile(path, changes, hashlib.sha256(data).hexdigest(), hashlib.sha256(after).hexdigest()),)
+
+
+def edit_yaml(path: str, data: bytes, edits: tuple[Edit, ...]) -> tuple[EditFile, ...]:
+    return edit_file(path, data, edit(path, data, edits))
+
+
+@dataclass(frozen=True, slots=True)
+class ParkFile:
+    """A file moved out of a directory whose every file counts, to another one on the same file system."""
+
+    path: str
+    to: str
+
+    def describe(self) -> str:
+        return f"move {self.path} to {self.to}"
+
+    def apply(self, host: Host) -> None:
+        move_once(host, self.path, self.to)
+
+    def revert(self, host: Host) -> None:
+        move_once(host, self.to, self.path)
+        host.remove_empty(str(PurePosixPath(self.to).parent))
+
+    def kept(self, _: str) -> tuple[str, ...]:
+        return (self.to,)
+
+
+def move_once(host: Host, path: str, to: str) -> None:
+    """Move, unless it was moved already. Refuses where both are there: someone put a new one in its place."""
+    if not host.exists(path):
+        if host.exists(to):
+            return
+        raise Refused(f"{path} is gone, and is not at {to} either", "someone moved it; find it before going on")
+    host.make_directories(str(PurePosixPath(to).parent))
+    host.move(path, to)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMode:
+    """Permission bits of one file or directory."""
+
+    path: str
+    before: int
+    after: int
+
+    def describe(self) -> str:
+        return f"change the mode of {self.path} from {self.before:04o} to {self.after:04o}"
+
+    def apply(self, host: Host) -> None:
+        host.change_mode(self.path, self.after)
+
+    def revert(self, host: Host) -> None:
+        host.change_mode(self.path, self.before)
