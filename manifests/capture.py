@@ -1,8 +1,8 @@
 """Copies what a node's files say into memory, once, with every size capped.
 
 Works on a live `/`, a mounted disk, a copied tree and an unpacked bundle alike: only files under a root are read, and
-the kernel speaks through its own files. After the fixed list, one more step reads the files that the manifests, unit files
-and configuration name by absolute path, so that a custom audit policy or data directory is seen too.
+the kernel speaks through its own files. After the fixed list, one more step reads the files that the manifests, unit
+files and configuration name by absolute path, so that a custom audit policy or data directory is seen too.
 """
 
 from __future__ import annotations
