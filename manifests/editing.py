@@ -71,7 +71,7 @@ def changed(data: bytes, changes: Sequence[Change]) -> bytes:
     position = 0
     for change in sorted(changes, key=lambda change: change.start):
         old = change.old.encode()
-        if change.start < position or data[change.start : change.start + len(old)] != old:
+        if not position <= change.start <= len(data) or data[change.start : change.start + len(old)] != old:
             raise Refused(f"{change.old!r} is not where the plan found it", "make the plan again")
         pieces += [data[position : change.start], change.new.encode()]
         position = change.start + len(old)
@@ -162,11 +162,11 @@ def _render(document: Document, written: str, edit: Set) -> str:
         return "true" if edit.value else "false"
     if isinstance(edit.value, int):
         return str(edit.value)
-    if written[:1] == '"':
-        return json.dumps(edit.value, ensure_ascii=False)
     if written[:1] == "'" and edit.value.isprintable():
         return "'" + edit.value.replace("'", "''") + "'"
-    if written[:1] in ("|", ">", "'") or "\n" in written.strip():
+    if written[:1] in ('"', "'"):
+        return _quoted(edit.value)
+    if written[:1] in ("|", ">") or "\n" in written.strip():
         place = ".".join(str(part) for part in edit.path)
         raise Refused(f"{document.path}: {place} is written over several lines", "edit this value by hand")
     return _plain_or_quoted(edit.value)
@@ -180,7 +180,13 @@ def _plain_or_quoted(value: str) -> str:
             return value
     except (Unparsable, IndexError):
         pass
-    return json.dumps(value, ensure_ascii=False)
+    return _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    """In double quotes, where YAML takes JSON's escapes; never a surrogate pair, which it does not join."""
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
 
 
 def _expected(data: object, edits: Sequence[Edit]) -> object:

@@ -1,0 +1,200 @@
+"""A repair as data: steps in order, a journal of what became of them, and the way back.
+
+    marks:  begun 0, done 0, begun 1, ... finished          the journal, durable before each step
+    state:  applied  steps 0 .. applied-1 are complete
+            touched  steps 0 .. touched-1 may have left something on the host; touched is applied or one more
+
+`apply` and `revert` of a step can be repeated, and either can follow the other's being killed at any point: that is all
+the engine asks for, and it makes resuming and taking back the same walk in two directions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from drtool.core.errors import DrtoolError, HalfDone, Refused, TakenBack, Unsound
+
+SCHEMA_VERSION = 1
+PLAN_ID = re.compile(r"\d{8}T\d{6}Z-[a-z-]+-[0-9a-f]{6}")
+
+H = TypeVar("H")
+Contra = TypeVar("Contra", contravariant=True)
+
+
+class Step(Protocol[Contra]):
+    """One change to a host, as a frozen dataclass of plain fields (it is written to the journal as JSON).
+
+    `describe` is one line, and the step's dry run. `apply` and `revert` may each be called again after a kill at any
+    point inside either. They raise DrtoolError where the host is not as the plan found it; then nothing was changed.
+    """
+
+    def describe(self) -> str: ...
+    def apply(self, host: Contra) -> None: ...
+    def revert(self, host: Contra) -> None: ...
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """A step that moves things aside says where they lie, given the plan's id: nothing on a node is deleted."""
+
+    def kept(self, plan: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[H]):
+    """What will be done, in order. `cluster` is the name a person types to agree; `by_hand` what drtool cannot do."""
+
+    id: str
+    title: str
+    cluster: str
+    steps: tuple[Step[H], ...]
+    by_hand: tuple[str, ...] = ()
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(f"{number}. {step.describe()}" for number, step in enumerate(self.steps, 1))
+
+
+class Event(StrEnum):
+    BEGUN = "begun"
+    DONE = "done"
+    FAILED = "failed"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One line of the journal: what happened to step number `step`, counted from 0, and when (RFC 3339)."""
+
+    event: Event
+    step: int = 0
+    reason: str = ""
+    at: str = ""
+
+
+class Journal(Protocol):
+    """Remembers marks in order. `record` returns once the mark outlives a power cut."""
+
+    def record(self, mark: Mark) -> None: ...
+    def marks(self) -> tuple[Mark, ...]: ...
+
+
+class Phase(StrEnum):
+    READY = "ready"
+    UNFINISHED = "unfinished"
+    DONE = "done"
+    TAKEN_BACK = "taken back"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    applied: int = 0
+    touched: int = 0
+    phase: Phase = Phase.READY
+    failure: str = ""
+
+
+def state(marks: Iterable[Mark]) -> State:
+    """Where a plan stands after these marks."""
+    applied = touched = 0
+    phase, failure = Phase.READY, ""
+    for mark in marks:
+        match mark.event:
+            case Event.BEGUN:
+                touched, phase = mark.step + 1, Phase.UNFINISHED
+            case Event.DONE:
+                applied = mark.step + 1
+            case Event.FAILED:
+                failure = mark.reason
+            case Event.UNDOING:
+                applied, phase = mark.step, Phase.UNFINISHED
+            case Event.UNDONE:
+                touched, phase = mark.step, Phase.TAKEN_BACK if mark.step == 0 else Phase.UNFINISHED
+            case Event.FINISHED:
+                phase = Phase.DONE
+    return State(applied, touched, phase, failure)
+
+
+Tell = Callable[[Mark], None]
+
+
+def untold(_: Mark) -> None:
+    """For callers that do not want to know."""
+
+
+def carry_out(plan: Plan[H], host: H, journal: Journal, tell: Tell = untold) -> None:
+    """Apply what is not applied yet: a fresh plan from its first step, a killed one from where it was.
+
+    Where a step fails, all are taken back, newest first, and TakenBack is raised; where that fails too, HalfDone. A
+    KeyboardInterrupt or a kill leaves the plan unfinished: carry it out again, or undo it.
+    """
+    for number in range(state(journal.marks()).applied, len(plan.steps)):
+        _say(journal, tell, Mark(Event.BEGUN, number))
+        try:
+            plan.steps[number].apply(host)
+        except Exception as failure:
+            _say(journal, tell, Mark(Event.FAILED, number, str(failure)))
+            _take_back(plan, host, journal, tell, failure)
+            what = f"step {number + 1} ({plan.steps[number].describe()}) failed and the plan was taken back"
+            raise TakenBack(f"{what}: {_what(failure)}", getattr(failure, "hint", "")) from failure
+        _say(journal, tell, Mark(Event.DONE, number))
+    if state(journal.marks()).phase is not Phase.DONE:
+        _say(journal, tell, Mark(Event.FINISHED))
+
+
+def _take_back(plan: Plan[H], host: H, journal: Journal, tell: Tell, failure: Exception) -> None:
+    try:
+        undo(plan, host, journal, tell)
+    except Exception as second:  # noqa: BLE001 - whatever it was, both failures must be told
+        raise HalfDone(
+            f"{_what(failure)}; taking the plan back then failed: {second}",
+            f"once that is put right: drtool undo {plan.id}",
+        ) from failure
+
+
+def _what(failure: Exception) -> str:
+    return failure.what if isinstance(failure, DrtoolError) else f"{type(failure).__name__}: {failure}"
+
+
+def undo(plan: Plan[H], host: H, journal: Journal, tell: Tell = untold) -> None:
+    """Take back every step that may have left something, newest first. What a revert raises is passed on."""
+    for number in reversed(range(state(journal.marks()).touched)):
+        _say(journal, tell, Mark(Event.UNDOING, number))
+        plan.steps[number].revert(host)
+        _say(journal, tell, Mark(Event.UNDONE, number))
+
+
+def _say(journal: Journal, tell: Tell, mark: Mark) -> None:
+    journal.record(mark)
+    tell(mark)
+
+
+def encode(plan: Plan[Any]) -> bytes:
+    """The plan as JSON: each step with its class's name under "step"."""
+    steps = [{"step": type(step).__name__, **msgspec.to_builtins(step)} for step in plan.steps]
+    data = {"schemaVersion": SCHEMA_VERSION}
+    data |= {field.name: getattr(plan, field.name) for field in fields(plan)} | {"steps": steps}
+    return msgspec.json.format(msgspec.json.encode(data), indent=1)
+
+
+def decode(data: bytes, steps: Mapping[str, type]) -> Plan[Any]:
+    """The plan that `encode` wrote; `steps` are the step classes by name. Raises Unsound for anything else."""
+    try:
+        raw = msgspec.json.decode(data)
+        if raw.pop("schemaVersion") != SCHEMA_VERSION:
+            raise Refused("the plan was written by another version of drtool", "use that version to take it back")
+        made: list[Step[Any]] = [msgspec.convert(step, steps[step.pop("step")]) for step in raw.pop("steps")]
+        return Plan(raw["id"], raw["title"], raw["cluster"], tuple(made), tuple(raw["by_hand"]))
+    except DrtoolError:
+        raise
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError) as broken:
+        raise Unsound(
+            f"the plan's file cannot be read: {broken!r}", "it was edited, or written by another version"
+        ) from broken
