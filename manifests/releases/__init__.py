@@ -1,1 +1,1 @@
-"""Release data: flags, feature gates and admission plugins by version."""
+"""Release data: flags, feature gates and admission plugins by version. `tables` is what others read."""
