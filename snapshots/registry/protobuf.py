@@ -1,0 +1,177 @@
+"""Kubernetes' protobuf by the field table: bytes in, the JSON that the API server would show out.
+
+Unknown fields are kept under `$unknown`, each with its number, wire type and bytes. What comes back shares parts with
+other decoded objects: it is read, never changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any
+
+from snapshots import wire
+from snapshots.registry.fields import Field, Kind, Message
+from snapshots.wire import BYTES, VARINT, Malformed
+
+DEEPEST = 200
+"""Messages in messages; the deepest that API servers store, schemas of CRDs, stay far below."""
+MOST_ELEMENTS = 200_000
+"""In one list or map: more than fit in a value that etcd takes by default (1.5 MiB)."""
+UNKNOWN = "$unknown"
+
+STRING, MESSAGE, SPECIAL, TEXTS = Kind.STRING, Kind.MESSAGE, Kind.SPECIAL, Kind.TEXTS
+LIST, MAP, INLINE, FINISHED, BLOB = Kind.LIST, Kind.MAP, Kind.INLINE, Kind.FINISHED, Kind.BLOB
+BOOLEAN, DOUBLE = Kind.BOOLEAN, Kind.DOUBLE
+NUMBERS = frozenset({Kind.NUMBER, BOOLEAN, DOUBLE})
+KEY, VALUE, VALUE_NUMBER = 1 << 3 | BYTES, 2 << 3 | BYTES, 2 << 3 | VARINT
+FIXED = {wire.FIXED64: 8, wire.FIXED32: 4}
+
+
+def decode(data: bytes, message: Message) -> dict[str, Any]:
+    """Raises wire.Malformed for what is no such message, is truncated, nested too deep or too large."""
+    out = message.empty.copy()
+    try:
+        _read(data, 0, len(data), message.fields, out, 0)
+    except (IndexError, struct.error) as wrong:
+        raise Malformed("it ends in the middle of a field") from wrong
+    except RecursionError as wrong:
+        raise Malformed("nested too deep") from wrong
+    return out
+
+
+def _read(data: bytes, at: int, end: int, fields: dict[int, Field], out: dict[str, Any], depth: int) -> None:
+    """The inner loop of everything that reads objects: one pass, the commonest kinds first."""
+    if depth > DEEPEST:
+        raise Malformed(f"messages nested deeper than {DEEPEST}")
+    while at < end:
+        start, tag = at, data[at]
+        at += 1
+        if tag > 0x7F:
+            tag, at = wire.varint(data, start)
+        field = fields.get(tag)
+        if field is None:
+            at = _unknown(data, start, end, out)
+            continue
+        name, kind, inner, keep = field
+        if tag & 7 != BYTES:
+            at = _number(data, at, field, out)
+            continue
+        size = data[at]
+        at += 1
+        if size > 0x7F:
+            size, at = wire.varint(data, at - 1)
+        stop = at + size
+        if stop > end:
+            raise Malformed(f"field {name or tag >> 3} is longer than what holds it")
+        if kind is STRING:
+            if size or keep:
+                out[name] = data[at:stop].decode("utf-8", "replace")
+        elif kind is MESSAGE:
+            out[name] = value = inner.empty.copy()
+            _read(data, at, stop, inner.fields, value, depth + 1)
+        elif kind is SPECIAL:
+            shown = inner(data[at:stop])
+            if shown is not None or keep:
+                out[name] = shown
+        elif kind is INLINE:
+            _read(data, at, stop, inner.fields, out, depth + 1)
+        elif kind is MAP:
+            _entry(data, at, stop, inner, _held(out, name, dict), depth)
+        elif kind is LIST:
+            _held(out, name, list).append(_element(data, at, stop, inner, depth))
+        elif kind is TEXTS:
+            _held(out, name, list).append(data[at:stop].decode("utf-8", "replace"))
+        else:
+            value = _element(data, at, stop, field, depth)
+            if value or keep:
+                out[name] = value
+        at = stop
+    if at != end:
+        raise Malformed("a field is longer than its message")
+
+
+def _held(out: dict[str, Any], name: str, kind: type) -> Any:
+    """The list or map that a repeated field adds to."""
+    held = out.get(name)
+    if held is None:
+        held = out[name] = kind()
+    elif len(held) >= MOST_ELEMENTS:
+        raise Malformed(f"{name} has more than {MOST_ELEMENTS} elements")
+    return held
+
+
+def _element(data: bytes, at: int, stop: int, field: Field, depth: int) -> Any:
+    """One length-delimited value of any kind but INLINE."""
+    kind, inner = field.kind, field.inner
+    if kind is STRING:
+        return data[at:stop].decode("utf-8", "replace")
+    if kind is BLOB:
+        return base64.b64encode(data[at:stop]).decode()
+    if kind is SPECIAL:
+        return inner(data[at:stop])
+    value = inner.empty.copy()
+    _read(data, at, stop, inner.fields, value, depth + 1)
+    return inner.finish(value) if kind is FINISHED else value
+
+
+def _entry(data: bytes, at: int, end: int, field: Field, held: dict[str, Any], depth: int) -> None:
+    """One pair of a map: a message of 1, the key, and 2, the value; either may be left out when empty."""
+    key, raw = "", (end, end)
+    number: wire.Value = 0
+    while at < end:
+        tag = data[at]
+        if tag == VALUE_NUMBER:
+            number, at = wire.varint(data, at + 1)
+            continue
+        size, at = wire.varint(data, at + 1)
+        if size > end - at:
+            raise Malformed("a map's pair is longer than what holds it")
+        if tag == KEY:
+            key = data[at : at + size].decode("utf-8", "replace")
+        elif tag == VALUE:
+            raw = (at, at + size)
+        else:
+            raise Malformed(f"tag {tag} in a map's pair")
+        at += size
+    held[key] = _scalar(field.kind, number) if field.kind in NUMBERS else _element(data, *raw, field, depth)
+
+
+def _number(data: bytes, at: int, field: Field, out: dict[str, Any]) -> int:
+    name, kind, inner, keep = field
+    many = kind is LIST
+    if (inner.kind if many else kind) is DOUBLE:
+        value, at = struct.unpack_from("<d", data, at)[0], at + 8
+        value = int(value) if value.is_integer() else value
+    else:
+        raw, at = wire.varint(data, at)
+        value = _scalar(inner.kind if many else kind, raw)
+    if many:
+        _held(out, name, list).append(value)
+    elif value or keep:
+        out[name] = value
+    return at
+
+
+def _scalar(kind: Kind, raw: wire.Value) -> int | bool:
+    return bool(raw) if kind is BOOLEAN else wire.signed(raw)
+
+
+def _unknown(data: bytes, start: int, end: int, out: dict[str, Any]) -> int:
+    """Keeps a field that the table does not name; where it ends."""
+    tag, at = wire.varint(data, start)
+    wire_type = tag & 7
+    if wire_type == VARINT:
+        _, stop = wire.varint(data, at)
+    elif wire_type in FIXED:
+        stop = at + FIXED[wire_type]
+    elif wire_type == BYTES:
+        size, at = wire.varint(data, at)
+        stop = at + size
+    else:
+        raise Malformed(f"wire type {wire_type}")
+    if stop > end or tag < 8:
+        raise Malformed(f"unknown field {tag >> 3} is longer than what holds it")
+    kept = {"field": tag >> 3, "wireType": wire_type, "base64": base64.b64encode(data[at:stop]).decode()}
+    _held(out, UNKNOWN, list).append(kept)
+    return stop
