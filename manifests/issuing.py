@@ -1,4 +1,4 @@
-"""Issues keys and certificates as kubeadm does: validity back to the CA's own start, one year for leafs, ten for CAs."""
+"""Issues keys and certificates as kubeadm does: leafs live one year, CAs ten, each from five minutes ago."""
 
 from __future__ import annotations
 
