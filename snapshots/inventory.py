@@ -1,0 +1,116 @@
+"""Reads a store's backups: every record with its signature, later reports, and what no record speaks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from drtool.core.errors import CannotOpen, DrtoolError, Unsound
+from snapshots import catalog
+from snapshots.catalog import CLUSTER, ID, RECORD, SIGNATURE, Backup, Record, Report
+from snapshots.stores.store import KeyMissing, Store, Stored, StoreFailed, whole
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+READERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """Objects of a backup that was never finished: no record. `newest` is when the last of them was written."""
+
+    path: str
+    keys: tuple[str, ...]
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """`backups` newest first. `broken` has records that cannot be believed, with the reason; they are left alone."""
+
+    backups: tuple[Backup, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
+    broken: tuple[tuple[str, DrtoolError], ...] = ()
+
+
+def read(store: Store, trusted: Iterable[Ed25519PublicKey] = (), cluster: str = "") -> Inventory:
+    """Everything, or one cluster. Raises what the store raises: a listing that failed is never a short one."""
+    keys = list(trusted)
+    held: dict[str, list[Stored]] = {}
+    for stored in store.list(f"{cluster}/" if cluster else ""):
+        parts = stored.key.split("/")
+        if len(parts) == 3 and CLUSTER.fullmatch(parts[0]) and ID.fullmatch(parts[1]):
+            held.setdefault(f"{parts[0]}/{parts[1]}", []).append(stored)
+    finished = {path: found for path, found in held.items() if any(_name(one) == RECORD for one in found)}
+    with ThreadPoolExecutor(READERS, thread_name_prefix="store") as readers:
+        read_in = list(readers.map(lambda path: _backup(store, path, finished[path], keys), finished))
+    backups = [one for one in read_in if isinstance(one, Backup)]
+    broken = [one for one in read_in if isinstance(one, tuple)]
+    orphans = [
+        Orphan(path, tuple(one.key for one in found), max(one.modified for one in found))
+        for path, found in held.items()
+        if path not in finished
+    ]
+    backups.sort(key=lambda one: (one.record.taken_at, one.id), reverse=True)
+    return Inventory(tuple(backups), tuple(orphans), tuple(broken))
+
+
+def _backup(
+    store: Store, path: str, found: list[Stored], trusted: list[Ed25519PublicKey]
+) -> Backup | tuple[str, DrtoolError]:
+    try:
+        record, signed = read_record(store, path, trusted)
+        sizes = {_name(one): one.size for one in found}
+        for part in record.parts:
+            if sizes.get(part.name) != part.sealed_size:
+                raise Unsound(f"{path}/{part.name} is {sizes.get(part.name, 'gone')}, not {part.sealed_size} bytes")
+    except (CannotOpen, Unsound, KeyMissing) as wrong:
+        return path, wrong
+    reports = [report for one in found if (report := catalog.read_report(_name(one)))]
+    reports.sort(key=lambda report: report.at)
+    return Backup(record, tuple(reports), signed, sum(sizes.values()))
+
+
+def read_record(store: Store, path: str, trusted: Iterable[Ed25519PublicKey]) -> tuple[Record, bool]:
+    """The record at `path`, and whether a trusted key signed it.
+
+    With trusted keys, raises CannotOpen where none of them did. Raises Unsound, KeyMissing.
+    """
+    data = whole(store, f"{path}/{RECORD}", 4 << 20)
+    keys = list(trusted)
+    if keys:
+        from snapshots import signing
+
+        signing.verify(data, _signature(store, path), keys, f"{store.url}/{path}/{RECORD}")
+    return catalog.decode(data, path), bool(keys)
+
+
+def _signature(store: Store, path: str) -> bytes | None:
+    try:
+        return whole(store, f"{path}/{SIGNATURE}", 1 << 10)
+    except KeyMissing:
+        return None
+    except StoreFailed as failed:
+        if failed.transient:
+            raise
+        return b""
+
+
+def report(store: Store, record: Record, found: Report, body: bytes) -> None:
+    """Leaves beside a backup what a later look at it came to."""
+    store.put(f"{record.path}/{catalog.report_name(found)}", body)
+
+
+def remove(store: Store, keys: Iterable[str]) -> None:
+    """Deletes a backup: its record first, so that it is no backup from the first moment on."""
+    ordered = sorted(keys, key=lambda key: (not key.endswith(f"/{RECORD}"), key))
+    for key in ordered:
+        store.delete(key)
+
+
+def _name(stored: Stored) -> str:
+    return stored.key.rpartition("/")[2]
