@@ -199,9 +199,16 @@ class Capture:
         expression = re.compile(pattern)
         return (self.entries[path] for path in sorted(self.entries) if expression.fullmatch(path))
 
+    def told(self, files: Mapping[str, bytes]) -> Capture:
+        """The same with what programs said, as files below /drtool."""
+        return _capture(self.entries, self.listings, self.live, files)
 
-def capture(root: Root) -> Capture:
-    """Reads the node once. What cannot be read is kept as an entry that says why."""
+
+def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Capture:
+    """Reads the node once. What cannot be read is kept as an entry that says why.
+
+    `told` is what programs said, as files below /drtool (manifests.live); it takes the place of such files on the disk.
+    """
     entries: dict[str, Entry] = {}
     listings: dict[str, tuple[str, ...]] = {}
 
@@ -223,7 +230,17 @@ def capture(root: Root) -> Capture:
     for directory in _static_pod_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)
     take(_expanded(root, LOGS), 512 * KIB, tail=True)
-    return Capture(MappingProxyType(entries), MappingProxyType(listings), root.live, _captured_at(entries))
+    return _capture(entries, listings, root.live, told)
+
+
+def _capture(
+    entries: Mapping[str, Entry], listings: Mapping[str, tuple[str, ...]], live: bool, told: Mapping[str, bytes]
+) -> Capture:
+    entries = {
+        **entries,
+        **{path: Entry(path, "file", 0o600, size=len(data), data=data) for path, data in told.items()},
+    }
+    return Capture(MappingProxyType(entries), MappingProxyType(dict(listings)), live, _captured_at(entries))
 
 
 def _expanded(root: Root, patterns: Iterable[str]) -> Iterator[str]:
@@ -260,5 +277,5 @@ def _captured_at(entries: Mapping[str, Entry]) -> datetime | None:
         return None
     try:
         return datetime.fromisoformat(json.loads(entry.data)["capturedAt"]).astimezone(UTC)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

@@ -6,7 +6,6 @@ has no such thing; so a check that reads it needs no guard, and nothing absent e
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Any
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence
 from drtool.host.root import Entry, Root
-from manifests import logs
+from manifests import live, logs
 from manifests.addresses import Address, Addresses, address_of, read_addresses
 from manifests.capture import Capture, capture
 from manifests.certificates import Certificate, Pem, read_pem
@@ -27,10 +26,12 @@ from manifests.kubeconfig import Kubeconfig, read_kubeconfig
 from manifests.kubelet import Kubelet, Unit, kubelet_flags, read_unit
 from manifests.layout import Layout, detect
 from manifests.pod import Component, StaticPod, version
+from manifests.sockets import listening
 
 MANIFESTS = "/etc/kubernetes/manifests"
 PKI = "/etc/kubernetes/pki"
 PEM_SUFFIXES = (".crt", ".pem", ".key", ".pub")
+EPOCH = datetime.fromtimestamp(0, UTC)
 KUBEADM_CONFIGS = (
     "/drtool/kubeadm-config.yaml",
     "/root/kubeadm-config.yaml",
@@ -206,12 +207,9 @@ class Node:
 
     @cached_property
     def _kept_keys(self) -> Mapping[str, tuple[str, ...]]:
-        entry = self.capture.entry("/drtool/keys.json")
-        try:
-            kept = json.loads(entry.data or b"{}")
-            return {str(path): tuple(map(str, keys)) for path, keys in kept.items()}
-        except (ValueError, AttributeError, TypeError):
-            return {}
+        kept = live.read_json(self.capture.entry("/drtool/keys.json"))
+        items = kept.items() if isinstance(kept, dict) else ()
+        return {str(path): tuple(map(str, keys)) for path, keys in items if isinstance(keys, list)}
 
     def certificate(self, path: str) -> Certificate:
         """The first certificate of a file, the one a server sends; EvidenceMissing where there is none."""
@@ -278,11 +276,7 @@ class Node:
 
     @cached_property
     def versions(self) -> Mapping[str, Any]:
-        entry = self.capture.entry("/drtool/versions.json")
-        try:
-            found = json.loads(entry.data or b"{}")
-        except ValueError:
-            return {}
+        found = live.read_json(self.capture.entry("/drtool/versions.json"))
         return found if isinstance(found, dict) else {}
 
     @cached_property
@@ -336,6 +330,47 @@ class Node:
         path = "/proc/sys/" + name.replace(".", "/")
         value = self.text(path).strip()
         return value, Evidence(path, 1, value)
+
+    # ---- what only programs tell
+
+    def _told(self, path: str) -> Any:
+        """NotApplicable on a copied tree and with --no-probe, EvidenceMissing where the node did not answer."""
+        record = live.read_json(self.capture.entry("/drtool/capture.json"))
+        missing = record.get("missing") if isinstance(record, dict) else None
+        return live.told(self.capture.entry(path), live.text(missing, path) if isinstance(missing, dict) else "")
+
+    @cached_property
+    def units(self) -> tuple[live.UnitState, ...]:
+        return live.read_units(self._told(live.UNITS))
+
+    @cached_property
+    def containers(self) -> tuple[live.ContainerState, ...]:
+        """Every container that the runtime knows, running or not, oldest first."""
+        found = live.read_containers(self._told(live.CONTAINERS))
+        return tuple(sorted(found, key=lambda container: (container.created or EPOCH, container.id)))
+
+    @cached_property
+    def images(self) -> tuple[live.Image, ...]:
+        return live.read_images(self._told(live.IMAGES))
+
+    @cached_property
+    def filesystems(self) -> tuple[live.Filesystem, ...]:
+        """EvidenceMissing on a copied tree: how full a disk is belongs to every node."""
+        try:
+            return live.read_filesystems(self._told(live.FILESYSTEMS))
+        except NotApplicable as gap:
+            raise EvidenceMissing(f"how full the disks are: {gap}") from gap
+
+    @cached_property
+    def probes(self) -> tuple[live.ProbeAnswer, ...]:
+        return live.read_probes(self._told(live.PROBES))
+
+    @cached_property
+    def listeners(self) -> tuple[live.Listener, ...]:
+        """Who listens on which TCP port; on a copied tree the kernel's table, which names no program."""
+        if self.entry(live.LISTENERS).data is not None:
+            return live.read_listeners(self._told(live.LISTENERS))
+        return listening(self.entry("/proc/net/tcp"), self.entry("/proc/net/tcp6"))
 
     # ---- logs
 
