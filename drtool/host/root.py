@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from drtool.host.patience import Patience
+
 MAX_LINKS = 40
+GAVE_UP = "the read does not end: a dying disk or a lost network file system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +42,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A directory that stands for a node's `/`."""
+    """A directory that stands for a node's `/`. With `patience`, a read that hangs is given up."""
 
     directory: Path
+    patience: Patience | None = None
 
     @property
     def live(self) -> bool:
@@ -81,16 +85,16 @@ class Root:
 
         Never raises for what is on the disk: an absent file has kind "absent", an unreadable one carries its error.
         """
-        lexical = self.directory / path.lstrip("/")
         try:
+            lexical = self._lexical(path)
             info = os.lstat(lexical)
             target = ""
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(lexical)  # noqa: PTH115 - as written
             place = self.locate(path)
-            info = os.lstat(place) if not target else place.stat()
+            info = os.lstat(place)
         except (FileNotFoundError, NotADirectoryError) as gone:
-            link = _link_text(lexical)
+            link = self._link_text(path)
             return Entry(path, "dangling" if link else "absent", target=link, error=os.strerror(gone.errno or 0))
         except (OSError, ValueError) as broken:
             return Entry(path, "unreadable", error=_reason(broken))
@@ -100,7 +104,20 @@ class Root:
         )
         if not stat.S_ISREG(info.st_mode) or limit == 0:
             return known
-        return _with_data(known, place, limit, tail)
+        if self.patience is None:
+            return _with_data(known, place, limit, tail)
+        return self.patience.spend(lambda: _with_data(known, place, limit, tail), replace(known, error=GAVE_UP))
+
+    def _lexical(self, path: str) -> Path:
+        """Where the name itself lies: its parents' links resolved inside the root, its own not."""
+        pure = PurePosixPath(path)
+        return self.locate(str(pure.parent)) / pure.name
+
+    def _link_text(self, path: str) -> str:
+        try:
+            return os.readlink(self._lexical(path))  # noqa: PTH115 - as written
+        except (OSError, ValueError):
+            return ""
 
     def names(self, path: str) -> tuple[str, ...]:
         """The names in a directory, in byte order; none where it is absent or unreadable."""
@@ -120,19 +137,18 @@ class Root:
         part, rest = parts[0], parts[1:]
         if not any(wild in part for wild in "*?["):
             path = f"{base}{part}"
-            if rest or os.path.lexists(self.directory / path.lstrip("/")):
+            if rest or self._exists(path):
                 yield from self._expand(path + "/", rest)
             return
         for name in self.names(base):
             if PurePosixPath(name).match(part):
                 yield from self._expand(f"{base}{name}/", rest)
 
-
-def _link_text(place: Path) -> str:
-    try:
-        return os.readlink(place)  # noqa: PTH115 - as written
-    except OSError:
-        return ""
+    def _exists(self, path: str) -> bool:
+        try:
+            return os.path.lexists(self._lexical(path))
+        except (OSError, ValueError):
+            return False
 
 
 def _kind(mode: int) -> str:
@@ -146,7 +162,11 @@ def _kind(mode: int) -> str:
 def _with_data(known: Entry, place: Path, limit: int, tail: bool) -> Entry:
     """The kernel's own files say size 0, so what was read decides, not st_size."""
     try:
-        with place.open("rb") as file:
+        # what is a regular file now may be a FIFO or a link by the time it is opened
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return replace(known, error="not a regular file")
             if tail and known.size > limit:
                 file.seek(known.size - limit)
             data = file.read(limit + 1)
