@@ -10,9 +10,9 @@ from functools import partial
 from drtool.host.patience import together
 
 # what has no disk of its own behind it, or is a container's view of one
-PSEUDO = frozenset(
-    """autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fuse.lxcfs fusectl hugetlbfs
-    iso9660 mqueue nsfs overlay proc pstore ramfs rpc_pipefs securityfs selinuxfs squashfs sysfs tracefs""".split()
+PSEUDO = re.compile(
+    r"autofs|binfmt_misc|bpf|cgroup2?|configfs|debugfs|devpts|devtmpfs|efivarfs|fuse\.lxcfs|fusectl|hugetlbfs|iso9660|"
+    r"mqueue|nsfs|overlay|proc|pstore|ramfs|rpc_pipefs|securityfs|selinuxfs|squashfs|sysfs|tracefs"
 )
 MOST = 100
 
@@ -44,7 +44,7 @@ def places(mounts: str) -> tuple[str, ...]:
 def _mounted(mounts: str) -> Iterator[str]:
     for line in mounts.splitlines():
         fields = line.split()
-        if len(fields) < 3 or fields[2] in PSEUDO or fields[1].startswith(("/proc", "/sys", "/dev")):
+        if len(fields) < 3 or PSEUDO.fullmatch(fields[2]) or fields[1].startswith(("/proc", "/sys", "/dev")):
             continue
         if "/kubelet/pods/" in fields[1] or "/containerd/" in fields[1] or "/containers/storage/" in fields[1]:
             continue  # the volumes of Pods, one line each
