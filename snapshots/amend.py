@@ -170,10 +170,11 @@ def _branches(pages: _Pages, children: list[tuple[bytes, int]]) -> list[tuple[by
             grown = HEADER_SIZE + ELEMENT_SIZE + len(child[0])
         groups[-1].append(child)
         size = grown
-    return [(group[0][0], pages.add(*_branch(group))) for group in groups]
+    return [(group[0][0], pages.add(*branch_image(group))) for group in groups]
 
 
-def _branch(children: list[tuple[bytes, int]]) -> tuple[bytes, int, int]:
+def branch_image(children: Sequence[tuple[bytes, int]]) -> tuple[bytes, int, int]:
+    """(what follows the header, flags, count) of a branch page."""
     table: list[int] = []
     at = len(children) * ELEMENT_SIZE
     for place, (key, number) in enumerate(children):

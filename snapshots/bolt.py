@@ -205,10 +205,11 @@ class Bolt:
             for flags, name, start, end in zip(*columns[1:], strict=True):
                 if not flags & 1:
                     raise self.damaged(page.number, f"{name!r} at the top level is no bucket")
-                found[name] = self._bucket(page, name, start, end)
+                found[name] = self.bucket_at(page, name, start, end)
         return found
 
-    def _bucket(self, page: Page, name: bytes, start: int, end: int) -> Bucket:
+    def bucket_at(self, page: Page, name: bytes, start: int, end: int) -> Bucket:
+        """The bucket whose record is `start:end` in a leaf of the top level."""
         if end - start < BUCKET.size:
             raise self.damaged(page.number, f"the record of bucket {name!r} is cut")
         root, sequence = BUCKET.unpack_from(self.data, start)

@@ -9,13 +9,22 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from drtool.core.errors import Unsound
 from snapshots import wire
-from snapshots.mvcc import Keyspace
 
 ALARMS = {1: "NOSPACE", 2: "CORRUPT"}
+
+
+class Records(Protocol):
+    """Buckets of few pairs: a Keyspace's, or those that a stream held."""
+
+    def small(self, name: bytes) -> dict[bytes, bytes]: ...
+
+    def place(self, name: bytes) -> str:
+        """The file and page of a bucket, for messages."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +75,35 @@ class Cluster:
     downgrade: str
 
 
-def read(keyspace: Keyspace) -> Cluster:
+def read(records: Records) -> Cluster:
     """Raises Unsound where a record is not what etcd writes."""
-    meta, cluster = keyspace.meta(), keyspace.small(b"cluster")
-    with _blamed(keyspace, "meta"):
+    meta, cluster = records.small(b"meta"), records.small(b"cluster")
+    with _blamed(records, "meta"):
         conf = json.loads(meta[b"confState"]) if b"confState" in meta else None
         voters = None if conf is None else tuple(int(voter) for voter in conf.get("voters") or ())
-    with _blamed(keyspace, "cluster"):
+    with _blamed(records, "cluster"):
         downgrade = json.loads(cluster.get(b"downgrade", b"{}"))
         target = str(downgrade.get("target-version", "")) if downgrade.get("enabled") else ""
     return Cluster(
-        members=members(keyspace),
-        removed=tuple(_removed(keyspace)),
-        alarms=alarms(keyspace),
-        leases=len(keyspace.small(b"lease")),
+        members=members(records),
+        removed=tuple(_removed(records)),
+        alarms=alarms(records),
+        leases=len(records.small(b"lease")),
         version=_text(cluster.get(b"clusterVersion", b"")),
         storage_version=_text(meta.get(b"storageVersion", b"")),
         consistent_index=int.from_bytes(meta.get(b"consistent_index", b"")),
         term=int.from_bytes(meta.get(b"term", b"")),
         voters=voters,
-        auth=keyspace.small(b"auth").get(b"authEnabled") == b"\x01",
-        users=len(keyspace.small(b"authUsers")),
+        auth=records.small(b"auth").get(b"authEnabled") == b"\x01",
+        users=len(records.small(b"authUsers")),
         downgrade=target,
     )
 
 
-def members(keyspace: Keyspace) -> tuple[Member, ...]:
+def members(records: Records) -> tuple[Member, ...]:
     """By id. 3.5.1 and older lines lose the client URLs here."""
-    with _blamed(keyspace, "members"):
-        found = [member(json.loads(data)) for data in keyspace.small(b"members").values()]
+    with _blamed(records, "members"):
+        found = [member(json.loads(data)) for data in records.small(b"members").values()]
     return tuple(sorted(found, key=lambda one: one.id))
 
 
@@ -129,14 +138,14 @@ def go_json(value: object) -> bytes:
     return text.encode()
 
 
-def alarms(keyspace: Keyspace) -> tuple[Alarm, ...]:
-    with _blamed(keyspace, "alarm"):
-        return tuple(_alarm(key) for key in keyspace.small(b"alarm"))
+def alarms(records: Records) -> tuple[Alarm, ...]:
+    with _blamed(records, "alarm"):
+        return tuple(_alarm(key) for key in records.small(b"alarm"))
 
 
-def leases(keyspace: Keyspace) -> tuple[Lease, ...]:
-    with _blamed(keyspace, "lease"):
-        return tuple(_lease(data) for data in keyspace.small(b"lease").values())
+def leases(records: Records) -> tuple[Lease, ...]:
+    with _blamed(records, "lease"):
+        return tuple(_lease(data) for data in records.small(b"lease").values())
 
 
 def _alarm(key: bytes) -> Alarm:
@@ -150,9 +159,9 @@ def _lease(data: bytes) -> Lease:
     return Lease(found.get(1, 0), found.get(2, 0), found.get(3, 0))
 
 
-def _removed(keyspace: Keyspace) -> Iterator[int]:
-    with _blamed(keyspace, "members_removed"):
-        for key in keyspace.small(b"members_removed"):
+def _removed(records: Records) -> Iterator[int]:
+    with _blamed(records, "members_removed"):
+        for key in records.small(b"members_removed"):
             yield int(key, 16)
 
 
@@ -165,14 +174,13 @@ def _text(data: bytes) -> str:
 
 
 @contextmanager
-def _blamed(keyspace: Keyspace, bucket: str) -> Iterator[None]:
+def _blamed(records: Records, bucket: str) -> Iterator[None]:
     """What a foreign record can raise while it is parsed becomes one line naming bucket and page."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
-        held = keyspace.buckets.get(bucket.encode())
-        page = 0 if held is None else held.root or (held.inline.number if held.inline else 0)
+        where = records.place(bucket.encode())
         raise Unsound(
-            f"{keyspace.bolt.name}: page {page}: bucket {bucket}: {wrong or type(wrong).__name__}",
+            f"{where}: bucket {bucket}: {wrong or type(wrong).__name__}",
             "the file is damaged: use another copy or an older backup",
         ) from wrong

@@ -1,0 +1,223 @@
+"""Checks a snapshot while it streams past: trailing hash, structure, figures, in little memory and without a disk.
+
+The stream is the file's pages in order, so each page is checked alone when it passes: bounds, order of keys, KeyValues.
+What one page says of others is settled at the end, when all branches are known (see streamtree). A page that nothing
+refers to is free and says nothing, whatever it holds, so a fault counts only where the page is in use.
+
+    check = StreamCheck("snapshot")
+    for chunk in stream: check.feed(chunk)
+    status = check.finish()
+
+Memory: about 26 bytes a revision and 24 a page, and within MEMORY the branches, the leaves of small buckets and runs of
+pages that are still arriving.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+
+from crc32c import crc32c
+
+from drtool.core.errors import Unsound
+from snapshots import bolt as bbolt
+from snapshots import wire
+from snapshots.amend import branch_image
+from snapshots.bolt import (
+    BRANCH,
+    FREELIST,
+    HEADER,
+    HEADER_SIZE,
+    LEAF,
+    SECTOR,
+    TRAILER_SIZE,
+    Bolt,
+    Columns,
+    Damaged,
+    Meta,
+    Page,
+)
+from snapshots.figures import Fault, Status, Structure
+from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
+from snapshots.streamrows import MEMORY, Pages, Revisions
+from snapshots.streamtree import settle
+
+HEAD_LIMIT = 1 << 20
+"""Both meta pages lie within it for every page size that a machine has (64 KiB and less)."""
+
+
+class StreamCheck:
+    """Feed it the snapshot's bytes as they come; `finish` once at the end. Never raises for what the bytes hold."""
+
+    def __init__(self, name: str = "snapshot") -> None:
+        self.name = name
+        self.size = 0
+        self.meta: Meta | None = None
+        self.metas: tuple[Meta | None, Meta | None] = (None, None)
+        self.revisions = Revisions()
+        self.pages = Pages(array("I"))
+        self._digest = hashlib.sha256()
+        self._last = b""
+        self._rest = bytearray()
+        self._position = 0
+        self._arriving: list[tuple[int, int, bytearray]] = []
+        self._arriving_size = 0
+
+    def feed(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        held = self._last + chunk
+        self._digest.update(memoryview(held)[:-TRAILER_SIZE])
+        self._last = held[-TRAILER_SIZE:]
+        if self.meta is not None and self._position >= self.meta.pages:
+            return
+        self._rest += chunk
+        if self.meta is None and not self._begin(final=False):
+            return
+        self._consume()
+
+    @property
+    def trailer(self) -> bool | None:
+        """Whether the sha256 at the end is that of all before it; None where the length says that there is none."""
+        if self.size % SECTOR != TRAILER_SIZE:
+            return None
+        return self._digest.digest() == self._last
+
+    @property
+    def sha256(self) -> str:
+        """Hex, of everything but the last 32 bytes."""
+        return self._digest.hexdigest()
+
+    def finish(self) -> Status:
+        """What `figures.status` would say of the file, but for the most rewritten keys, whose names are not kept."""
+        if self.meta is None and self._begin(final=True):
+            self._consume()
+        whole = self.meta is not None and self._position >= self.meta.pages
+        if self.meta is None or not whole:
+            where = self._position
+            reason = f"the stream ended before it: {self.size} bytes" if self.meta else "neither meta page is valid"
+            return Status(Structure((Fault(where, reason),), self._valid), None, None, self.trailer)
+        return settle(self.bolt, self.pages, self.revisions, self.trailer)
+
+    @property
+    def bolt(self) -> Bolt:
+        """The stream's name and metas, without data, for messages and bounds. Raises Unsound before they came."""
+        if self.meta is None:
+            raise Unsound(f"{self.name}: neither of the two meta pages (pages 0 and 1) is valid")
+        return Bolt(self.name, b"", self.size, self.meta, self.metas)
+
+    @property
+    def _valid(self) -> tuple[bool, bool]:
+        return self.metas[0] is not None, self.metas[1] is not None
+
+    def _begin(self, final: bool) -> bool:
+        """Reads the metas once both are there. The number of pages is believed only up to what has been fed."""
+        first = bbolt.read_metas(bytes(self._rest[: bbolt.PAGE_SIZES[-1] + SECTOR])) if self._rest else (None, None)
+        known = first[0] or first[1]
+        if known is None:
+            if len(self._rest) > HEAD_LIMIT and not final:
+                self._rest.clear()
+            return False
+        if len(self._rest) < 2 * known.page_size and not final:
+            return False
+        valid = [meta for meta in first if meta is not None]
+        self.metas, self.meta = first, max(valid, key=lambda one: one.txid)
+        return True
+
+    def _consume(self) -> None:
+        assert self.meta is not None  # noqa: S101 - _begin came first
+        size, pages = self.meta.page_size, self.meta.pages
+        data = bytes(self._rest)
+        whole = len(data) // size
+        for place in range(min(whole, pages - self._position)):
+            self._page(self._position + place, data, place * size)
+        self._position += min(whole, pages - self._position)
+        del self._rest[: whole * size]
+
+    def _page(self, number: int, data: bytes, at: int) -> None:
+        assert self.meta is not None  # noqa: S101 - _begin came first
+        size = self.meta.page_size
+        self.pages.leaf_at.append(0)
+        if self._arriving:
+            self._arrive(data[at : at + size])
+        identity, flags, count, overflow = HEADER.unpack_from(data, at)
+        if number < bbolt.FIRST_DATA_PAGE or identity != number or flags not in (LEAF, BRANCH, FREELIST):
+            return
+        image = data[at : at + size]
+        if overflow == 0:
+            self._examine(Page(number, 0, size, flags, count), image)
+        elif overflow >= self.meta.pages - number:
+            self.pages.blame(number, f"its {overflow} overflow pages reach beyond the end of the file")
+        elif self._arriving_size + (overflow + 1) * size > MEMORY:
+            self.pages.blame(number, f"its run of {overflow + 1} pages is more than this check keeps in memory")
+        else:
+            self._arriving_size += (overflow + 1) * size
+            self._arriving.append((number, overflow, bytearray(image)))
+
+    def _arrive(self, image: bytes) -> None:
+        """Adds a page to the runs that it may belong to; which of them are in use is known only at the end."""
+        size = len(image)
+        waiting = []
+        for number, overflow, run in self._arriving:
+            run += image
+            if len(run) == (overflow + 1) * size:
+                self._arriving_size -= len(run)
+                _, flags, count, _ = HEADER.unpack_from(run)
+                self._examine(Page(number, 0, len(run), flags, count), bytes(run))
+            else:
+                waiting.append((number, overflow, run))
+        self._arriving = waiting
+
+    def _examine(self, page: Page, image: bytes) -> None:
+        """One complete run. Nothing of it is kept but what the end needs."""
+        bolt = Bolt(self.name, image, len(image), *self._metas_of_run())
+        try:
+            if HEADER_SIZE + page.elements * 16 > page.end and page.flags != FREELIST:
+                raise bolt.damaged(page.number, f"{page.elements} elements do not fit into {page.end} bytes")
+            if page.flags == BRANCH:
+                body, flags, count = branch_image(list(zip(*bolt.children(page), strict=True)))
+                self.pages.keep(page.number, HEADER.pack(page.number, flags, count, 0) + body)
+            elif page.flags == FREELIST:
+                self.pages.keep(page.number, image)
+            else:
+                self._leaf(page, bolt.columns(page), image)
+        except Damaged as fault:
+            self.pages.blame(page.number, fault.reason)
+
+    def _metas_of_run(self) -> tuple[Meta, tuple[Meta | None, Meta | None]]:
+        assert self.meta is not None  # noqa: S101 - _begin came first
+        return self.meta, self.metas
+
+    def _leaf(self, page: Page, columns: Columns, image: bytes) -> None:
+        keys = columns.keys
+        if not keys or not all(map(_is_revision, keys)) or any(columns.flags):
+            self.pages.keep(page.number, image)
+            return
+        pages, revisions = self.pages, self.revisions
+        if any(map(bytes.__ge__, keys, keys[1:])):
+            pages.blame(page.number, "its keys are not in order")
+            return
+        first = len(revisions.main)
+        crc = 0
+        try:
+            found = [
+                checked_user_key(image, start, end) for start, end in zip(columns.starts, columns.ends, strict=True)
+            ]
+        except wire.Malformed as wrong:
+            pages.blame(page.number, f"bad KeyValue: {wrong}")
+            return
+        size = 0
+        for revision, key, start, end in zip(keys, found, columns.starts, columns.ends, strict=True):
+            revisions.add(revision, key, end - start)
+            crc = crc32c(image[start:end], crc32c(revision, crc))
+            size += len(revision) + end - start
+        pages.leaf_at[page.number] = len(pages.first) + 1
+        pages.overflow.append(len(image) // self.bolt.page_size - 1)
+        pages.first.append(first)
+        pages.count.append(len(keys))
+        pages.crc.append(crc)
+        pages.size.append(size)
+
+
+def _is_revision(key: bytes) -> bool:
+    size = len(key)
+    return key[8:9] == b"_" and (size == REVISION_SIZE or (size == TOMBSTONE_SIZE and key[17] == ord("t")))
