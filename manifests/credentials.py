@@ -6,13 +6,13 @@ Taken from the flags, not from kubeadm's usual file names, so that a moved or re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer, Severity
 from manifests.certificates import Certificate, Pem
 from manifests.kubeconfig import Kubeconfig
-from manifests.node import PKI, Node
+from manifests.node import HOME_CONFIG, PKI, Node
 
 CLUSTER_CA = f"{PKI}/ca.crt"
 
@@ -92,7 +92,7 @@ _KUBECONFIGS = {
 
 def credentials(node: Node) -> tuple[Credential, ...]:
     """In the order of the layers; what this node's layout does not have is left out."""
-    found = (*_from_flags(node), *_healthcheck(node), *_from_kubeconfigs(node))
+    found = (*_from_flags(node), *_healthcheck(node), *_from_kubeconfigs(node), *_from_home(node))
     return tuple(sorted(found, key=lambda credential: credential.layer))
 
 
@@ -111,7 +111,7 @@ def _from_flags(node: Node) -> Iterator[Credential]:
             path=path,
             evidence=flag.evidence,
             pem=_pem(node, path),
-            key=_pem(node, key_path),
+            key=private_half(node, key_path),
             key_path=key_path,
             verified_by=tuple(_verifiers(node, pair)),
             loss=pair.loss,
@@ -141,7 +141,7 @@ def _healthcheck(node: Node) -> Iterator[Credential]:
             path=path,
             evidence=Evidence(path),
             pem=_pem(node, path),
-            key=_pem(node, key),
+            key=private_half(node, key),
             key_path=key,
             verified_by=((ca, Evidence(ca)),),
             loss=Severity.WARNING,
@@ -156,6 +156,12 @@ def _from_kubeconfigs(node: Node) -> Iterator[Credential]:
             yield _from_kubeconfig(node, config, role, loss, layer)
 
 
+def _from_home(node: Node) -> Iterator[Credential]:
+    config = node.home_kubeconfig
+    if config is not None and config.client is not None:
+        yield _from_kubeconfig(node, config, "admin's copy", Severity.WARNING, Layer.APISERVER)
+
+
 def _from_kubeconfig(node: Node, config: Kubeconfig, role: str, loss: Severity, layer: Layer) -> Credential:
     apiserver = node.components.get("kube-apiserver")
     verifier = (CLUSTER_CA, Evidence(CLUSTER_CA))
@@ -164,17 +170,24 @@ def _from_kubeconfig(node: Node, config: Kubeconfig, role: str, loss: Severity, 
         verifier = (apiserver.container.host_path(flag.value) or flag.value, flag.evidence)
     return Credential(
         role=role,
-        reader=config.path.rpartition("/")[2],
+        reader=config.path.rpartition("/")[2] if config.path != HOME_CONFIG else "kubectl",
         path=config.client_file or config.path,
         evidence=config.client_evidence,
         pem=config.client,
-        key=config.key,
+        key=private_half(node, config.key_file) if config.key_file else config.key,
         key_path=config.key_file or config.path,
         verified_by=(verifier,),
         loss=loss,
         layer=layer,
         embedded=not config.client_file,
     )
+
+
+def private_half(node: Node, path: str) -> Pem | None:
+    """What a key file holds, or what a bundle kept of it: a kubelet's file with its key cut out counts as whole."""
+    found = _pem(node, path)
+    kept = node.kept_keys.get(path, ())
+    return replace(found, private_keys=kept) if found is not None and kept and not found.private_keys else found
 
 
 def _pem(node: Node, path: str) -> Pem | None:

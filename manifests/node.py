@@ -30,6 +30,7 @@ from manifests.sockets import listening
 
 MANIFESTS = "/etc/kubernetes/manifests"
 PKI = "/etc/kubernetes/pki"
+HOME_CONFIG = "/root/.kube/config"
 PEM_SUFFIXES = (".crt", ".pem", ".key", ".pub")
 EPOCH = datetime.fromtimestamp(0, UTC)
 KUBEADM_CONFIGS = (
@@ -198,15 +199,16 @@ class Node:
         """A PEM file; EvidenceMissing where it is absent (a bundle keeps the public halves of keys instead)."""
         if path in self.pems:
             return self.pems[path]
-        if path in self._kept_keys:
-            return Pem(path, private_keys=self._kept_keys[path])
+        if path in self.kept_keys:
+            return Pem(path, private_keys=self.kept_keys[path])
         return self._read_pem(path)
 
     def _read_pem(self, path: str) -> Pem:
         return read_pem(path, self.data(path))
 
     @cached_property
-    def _kept_keys(self) -> Mapping[str, tuple[str, ...]]:
+    def kept_keys(self) -> Mapping[str, tuple[str, ...]]:
+        """Public halves of the private keys that a bundle leaves out, by path: SHA-256, hex."""
         kept = live.read_json(self.capture.entry("/drtool/keys.json"))
         items = kept.items() if isinstance(kept, dict) else ()
         return {str(path): tuple(map(str, keys)) for path, keys in items if isinstance(keys, list)}
@@ -228,6 +230,14 @@ class Node:
                 if isinstance(document, Document) and isinstance(document.data, dict):
                     found[entry.path] = self._with_files(read_kubeconfig(document))
         return MappingProxyType(found)
+
+    @cached_property
+    def home_kubeconfig(self) -> Kubeconfig | None:
+        """The copy of admin.conf that people make for kubectl; None where there is none that can be parsed."""
+        try:
+            return read_kubeconfig(self.document(HOME_CONFIG))
+        except EvidenceMissing:
+            return None
 
     def kubeconfig(self, name: str) -> Kubeconfig:
         path = f"/etc/kubernetes/{name}"
