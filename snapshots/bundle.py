@@ -92,15 +92,19 @@ def collect(
     root: Root,
     node: str,
     *,
+    control_plane: bool,
     stacked: bool,
     named: Iterable[str] = (),
     needed: Iterable[str] = (),
     accept_missing: Iterable[str] = (),
 ) -> Bundle:
-    """Reads the files below `root`. `named` are further files or directories to keep, `needed` ones that must be there
+    """Reads the files below `root`: of a node with an API server (`control_plane`), with etcd (`stacked`), or both.
+
+    `named` are further files or directories to keep, `needed` ones that must be there
     too (the encryption configuration). What is needed and cannot be read stands in `missing`, with the reason.
     """
-    demanded = dict.fromkeys([*NEEDED, *(NEEDED_STACKED if stacked else ()), *needed])
+    expected = [*(NEEDED if control_plane else ()), *(NEEDED_STACKED if stacked else ()), *needed]
+    demanded = dict.fromkeys(expected)
     files: dict[str, File] = {}
     missing: list[str] = []
     room = MAX_BUNDLE

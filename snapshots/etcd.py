@@ -336,8 +336,11 @@ class TrailerCheck:
         self._sha.update(held[: -self.SIZE])
         self._tail = held[-self.SIZE :]
 
-    def finish(self) -> None:
-        """Raises SnapshotBroken unless the stream was whole: pages of 512 bytes and then their hash."""
+    def finish(self) -> str:
+        """The sha256 (lower hex) of all bytes, the trailer too.
+
+        Raises SnapshotBroken unless the stream was whole: sectors of 512 bytes and then their hash.
+        """
         if self.size % 512 != self.SIZE:
             raise SnapshotBroken(
                 f"the snapshot ended after {self.size} bytes, without its hash",
@@ -348,6 +351,9 @@ class TrailerCheck:
                 "the snapshot's bytes do not match the sha256 that etcd sent with them",
                 "they were damaged on the way: run again; if it repeats, suspect this machine's memory or network",
             )
+        whole = self._sha.copy()
+        whole.update(self._tail)
+        return whole.hexdigest()
 
 
 def choose(access: EtcdAccess, pinned: bool = False, timeout: float = CALL_TIMEOUT) -> tuple[EtcdAccess, Status]:

@@ -124,7 +124,11 @@ def _key(cluster: str, number: int) -> str:
 def boot() -> str:
     """Something unique where the kernel does not say, so that nothing is proven by it."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")
+        return (
+            Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+            + " "
+            + str(Path("/proc/self/ns/pid").readlink())
+        )
     except OSError:
         return secrets.token_hex(8)
 

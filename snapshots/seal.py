@@ -84,15 +84,15 @@ class Sealer:
     error ends the thread. An error of `sink` comes out of `write` or `finish`.
     """
 
-    def __init__(self, recipients: list[Any], sink: Sink, workers: int | None = None) -> None:
-        self._plain, self._sealed = hashlib.sha256(), hashlib.sha256()
+    def __init__(self, recipients: list[Any], sink: Sink, hashed_elsewhere: bool = False) -> None:
+        self._plain, self._sealed = None if hashed_elsewhere else hashlib.sha256(), hashlib.sha256()
         self._plain_size = self._sealed_size = 0
         self._sink = sink
         self._compressor = zstd.ZstdCompressor(
             options={
                 zstd.CompressionParameter.compression_level: LEVEL,
                 zstd.CompressionParameter.checksum_flag: 1,
-                zstd.CompressionParameter.nb_workers: _workers() if workers is None else workers,
+                zstd.CompressionParameter.nb_workers: _workers(),
             }
         )
         self._pipe: Pipe | None = None
@@ -112,18 +112,23 @@ class Sealer:
             self._thread.join()
 
     def write(self, piece: bytes | memoryview) -> None:
-        self._plain.update(piece)
+        if self._plain is not None:
+            self._plain.update(piece)
         self._plain_size += len(piece)
         self._pass_on(self._compressor.compress(piece))
 
-    def finish(self) -> Sizes:
-        """Ends the stream; every sealed byte has gone through `sink` when this returns."""
+    def finish(self, plain_sha256: str = "") -> Sizes:
+        """Ends the stream; every sealed byte has gone through `sink` when this returns.
+
+        `plain_sha256` is for a caller that has hashed the plain bytes itself.
+        """
         self._pass_on(self._compressor.flush())
         if self._pipe is not None:
             self._pipe.close()
             self._thread.join()
             self._pipe.write(b"")  # raises what the thread met
-        return Sizes(self._plain_size, self._plain.hexdigest(), self._sealed_size, self._sealed.hexdigest())
+        plain = plain_sha256 if self._plain is None else self._plain.hexdigest()
+        return Sizes(self._plain_size, plain, self._sealed_size, self._sealed.hexdigest())
 
     def _pass_on(self, compressed: bytes) -> None:
         if not compressed:

@@ -103,7 +103,7 @@ class DirectoryStore:
     def list(self, prefix: str) -> Iterator[Stored]:
         with self._errors(prefix):
             if not self.root.is_dir():
-                raise StoreMissing(f"{self.url} is no directory", "is the disk mounted?")
+                raise StoreMissing(f"{self.url} is no directory", "mount the disk, or make the directory")
             found = list(self._walk(prefix))
         return iter(sorted(found, key=lambda one: one.key))
 

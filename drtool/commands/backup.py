@@ -1,0 +1,163 @@
+"""One backup now: into the store, or sealed into the spool while the store is down."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from drtool.commands import prune, spool
+from drtool.commands.fetch import Shelf
+from drtool.config import Config
+from drtool.core.errors import Locked
+from drtool.core.events import Listener, silent
+from drtool.host.root import Root
+from manifests.node import read
+from snapshots import catalog, inventory, lock, seal, signing
+from snapshots.catalog import Record
+from snapshots.etcd import choose
+from snapshots.stores.directory import DirectoryStore
+from snapshots.stores.store import Store, StoreFailed
+from snapshots.take import Limits, Seals, Source, take
+
+ORPHAN_AGE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run came to. `spooled`: the store was down for the reason in `failure`, the backup waits on this node.
+
+    `sent` are backups of earlier runs that went from the spool to the store, `pruned` those that retention let go.
+    """
+
+    record: Record
+    store: str
+    spooled: bool = False
+    failure: str = ""
+    sent: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Stored where it belongs, read back, and enough to bring a node back."""
+        return not self.spooled and self.record.verified is not None and not self.record.incomplete
+
+
+def backup(
+    config: Config,
+    shelf: Shelf,
+    root: Root,
+    *,
+    pinned: bool = False,
+    listener: Listener = silent,
+) -> Result:
+    """Raises Locked, Refused, EtcdUnreachable, SnapshotBroken, StoreFailed (where there is no spool either), ..."""
+    began = time.monotonic()
+    seals = _seals(config)
+    source = _source(config, root, pinned)
+    me = lock.owner(
+        source.node, catalog.new_id(datetime.now(UTC), source.status.revision), timedelta(seconds=config.timeouts.total)
+    )
+    with _one_at_a_time(config) as waiting:
+        run = _Run(config, shelf, source, seals, me, waiting, listener)
+        try:
+            result = run.into_store()
+        except StoreFailed as failed:
+            result = run.into_spool(failed)
+    return replace(result, seconds=time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    config: Config
+    shelf: Shelf
+    source: Source
+    seals: Seals
+    me: lock.Owner
+    waiting: DirectoryStore | None
+    listener: Listener
+
+    @property
+    def cluster(self) -> str:
+        return f"{self.source.status.cluster_id:016x}"
+
+    def into_store(self) -> Result:
+        store = self.shelf.store
+        with lock.held(store, self.cluster, self.me) as predecessors:
+            sent = spool.send(self.waiting, store, self.cluster, self.listener) if self.waiting else ()
+            self._forget_unfinished(store, predecessors)
+            record = self._take(store)
+            pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record)
+        return Result(record, store.url, sent=sent, pruned=pruned, warnings=warnings)
+
+    def into_spool(self, failed: StoreFailed) -> Result:
+        if self.waiting is None:
+            raise failed
+        self._forget_unfinished(self.waiting, None)
+        record = self._take(self.waiting)
+        dropped = spool.bound(self.waiting, self.cluster, self.config.spool.keep)
+        warnings = tuple(f"{name} was dropped from the full spool" for name in dropped)
+        return Result(record, self.waiting.url, spooled=True, failure=str(failed), warnings=warnings)
+
+    def _take(self, store: Store) -> Record:
+        limits = Limits(float(self.config.timeouts.stall), float(self.config.timeouts.total))
+        return take(self.source, self.seals, store, self.me.backup, limits, self.listener)
+
+    def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> None:
+        """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day."""
+        before = datetime.now(UTC) - ORPHAN_AGE
+        for orphan in inventory.read(store, cluster=self.cluster).orphans:
+            name = orphan.path.rpartition("/")[2]
+            if predecessors is None or name in predecessors or orphan.newest < before:
+                inventory.remove(store, orphan.keys)
+        now = datetime.now(UTC) + timedelta(minutes=1)
+        for name in predecessors or ():
+            store.sweep(f"{self.cluster}/{name}/", now)
+        store.sweep(f"{self.cluster}/", now if predecessors is None else before)
+
+
+def _source(config: Config, root: Root, pinned: bool) -> Source:
+    from drtool.commands import source
+
+    node = read(root)
+    access, status = choose(source.etcd_access(config, node, root), pinned)
+    return Source(access, status, node.name, source.version(node), source.node_bundle(config, node, root))
+
+
+def _seals(config: Config) -> Seals:
+    """Checked before anything is asked of etcd or the store."""
+    for text in config.recipients:
+        seal.recipient(text)
+    key: Any = signing.private_key(Path(config.signing.key)) if config.signing.key else None
+    return Seals(config.recipients, key)
+
+
+@contextmanager
+def _one_at_a_time(config: Config) -> Iterator[DirectoryStore | None]:
+    """The spool, locked against other runs on this machine; None where none is configured, or it cannot be had."""
+    if not config.spool.directory:
+        yield None
+        return
+    directory = Path(config.spool.directory)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        yield None
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise Locked("another backup runs on this machine", "wait for it") from taken
+        yield DirectoryStore(directory)
+    finally:
+        os.close(descriptor)

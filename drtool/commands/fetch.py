@@ -1,0 +1,96 @@
+"""Finds a stored backup and opens it: what verify, restore, drill and the object commands begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drtool import config as configuration
+from drtool.config import Config
+from drtool.core.errors import CannotOpen, NotFound, UsageError
+from drtool.core.events import Listener, silent
+from snapshots import bundle, catalog, inventory, seal, signing
+from snapshots.bundle import Bundle
+from snapshots.catalog import Backup, Part
+from snapshots.stores import opening
+from snapshots.stores.store import Store
+from snapshots.transfer import plain_pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A store with the keys to believe and to open what it holds."""
+
+    store: Store
+    trusted: tuple[Any, ...] = ()
+    identities: tuple[Any, ...] = ()
+
+    def inventory(self, cluster: str = "") -> inventory.Inventory:
+        return inventory.read(self.store, self.trusted, cluster)
+
+    def choose(self, wanted: str = "latest", cluster: str = "") -> Backup:
+        """`latest`, an id or a part of one. A record that cannot be believed is named as such, not as absent.
+
+        Raises NotFound, UsageError, CannotOpen, Unsound.
+        """
+        found = self.inventory(cluster)
+        try:
+            return catalog.choose(found.backups, wanted, cluster)
+        except NotFound:
+            for path, wrong in found.broken:
+                if wanted != "latest" and wanted in path:
+                    raise wrong from None
+            raise
+
+
+def shelf(config: Config, credentials: configuration.Credentials | None = None) -> Shelf:
+    """The configured store; a signing key that is configured is trusted too."""
+    paths = [*config.signing.trusted, *((config.signing.key,) if config.signing.key else ())]
+    trusted = tuple(signing.public_key(Path(path)) for path in paths)
+    found = [key for path in config.identities for key in seal.identities(_text(Path(path)), path)]
+    return Shelf(opening.opened(config, credentials or configuration.credentials()), trusted, tuple(found))
+
+
+def db_pieces(held: Shelf, backup: Backup, listener: Listener = silent) -> Iterator[bytes]:
+    """The snapshot as etcdctl would have saved it (its sha256 trailer included), compared with the record on the way.
+
+    The comparison ends with the stream: whoever writes it somewhere must not use it before the iterator has ended.
+    Raises CannotOpen where no identity fits, Unsound where it is damaged, and what the store raises.
+    """
+    return _open(held, backup, backup.record.db, listener)
+
+
+def node_bundle(held: Shelf, backup: Backup) -> Bundle | None:
+    """None where the backup has none. Raises as `db_pieces` does."""
+    part = backup.record.bundle
+    if part is None:
+        return None
+    data = b"".join(_open(held, backup, part, silent))
+    return bundle.decode(data, f"{backup.record.path}/{part.name}")
+
+
+def can_open(held: Shelf, backup: Backup) -> bool:
+    """Whether there is any key to try; a backup without recipients needs none."""
+    return not backup.record.sealed_for or bool(held.identities)
+
+
+def _open(held: Shelf, backup: Backup, part: Part, listener: Listener) -> Iterator[bytes]:
+    if not can_open(held, backup):
+        sealed_for = ", ".join(backup.record.sealed_for)
+        raise CannotOpen(
+            f"{backup.id} is sealed for {sealed_for}, and no identity is given",
+            "name the key file with --identity FILE",
+        )
+    keys = list(held.identities) if backup.record.sealed_for else []
+    return plain_pieces(held.store, backup.record.path, part, keys, listener)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as gone:
+        raise UsageError(f"{path}: {gone.strerror}", "it is the age identity that opens backups") from gone
+    except UnicodeDecodeError as wrong:
+        raise UsageError(f"{path} is no age identity file") from wrong

@@ -1,0 +1,212 @@
+"""One backup into one store: stream, check, seal, upload, read back, and the record last."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from drtool.core.errors import DrtoolError, Unsound
+from drtool.core.events import Listener, Progress, silent
+from snapshots import bolt, bundle, catalog, figures, inventory, seal
+from snapshots.bundle import Bundle
+from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
+from snapshots.etcd import Etcd, EtcdAccess, Status, TrailerCheck
+from snapshots.stores.store import Store, StoreFailed
+from snapshots.transfer import Sending, plain_pieces
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+class StoreDamages(StoreFailed):
+    """What was read back is not what was written: the store, or something before it, changes bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is backed up: a member (with its status just before) and the node's files."""
+
+    access: EtcdAccess
+    status: Status
+    node: str
+    kubernetes: str
+    bundle: Bundle | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seals:
+    recipients: tuple[str, ...] = ()
+    signing_key: Ed25519PrivateKey | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds: without a snapshot message, and for the stream as a whole."""
+
+    stall: float = 60.0
+    total: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    store: Store
+    path: str
+    recipients: list[Any]
+    keys: list[Any]
+    listener: Listener
+
+    @property
+    def suffix(self) -> str:
+        return "zst.age" if self.recipients else "zst"
+
+
+def take(
+    source: Source,
+    seals: Seals,
+    store: Store,
+    backup_id: str,
+    limits: Limits = Limits(),
+    listener: Listener = silent,
+) -> Record:
+    """The record as it was written. On any error nothing of the backup is left in the store, as far as it answers.
+
+    Raises SnapshotBroken, EtcdUnreachable, EtcdRefused, Unsound (the db itself), StoreFailed, StoreDamages.
+    """
+    began = datetime.now(UTC)
+    path = f"{source.status.cluster_id:016x}/{backup_id}"
+    own, own_public = seal.throwaway() if seals.recipients else (None, "")
+    recipients = [seal.recipient(text) for text in seals.recipients]
+    if own is not None:
+        recipients.append(own.to_public())
+    run = _Run(store, path, recipients, [own] if own is not None else [], listener)
+    try:
+        db, found = _stream(source, run, limits)
+        node = _store_bundle(source.bundle, run)
+        record = Record(
+            id=backup_id,
+            cluster_id=f"{source.status.cluster_id:016x}",
+            member_id=f"{source.status.member_id:016x}",
+            node=source.node,
+            taken_at=began,
+            finished_at=began,
+            endpoint=source.access.endpoints[0],
+            etcd=source.status.version,
+            kubernetes=source.kubernetes,
+            db=db,
+            bundle=node,
+            incomplete=source.bundle.missing if source.bundle else ("the node's files",),
+            sealed_for=seals.recipients,
+            read_back_key=own_public,
+            drtool=version("drtool"),
+            **found,
+        )
+        return _commit(record, _read_back(record, run), seals, store)
+    except BaseException:
+        _clean(store, path)
+        raise
+
+
+def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, Any]]:
+    name = f"db.{run.suffix}"
+    trailer, check = TrailerCheck(), StreamFigures()
+    size, shown = source.status.db_size, 0.0
+    with (
+        Etcd(source.access) as etcd,
+        Sending(run.store, f"{run.path}/{name}") as sending,
+        seal.Sealer(run.recipients, sending.write, hashed_elsewhere=True) as sealer,
+    ):
+        for piece in etcd.snapshot(limits.stall, limits.total):
+            trailer.feed(piece)
+            check.feed(piece)
+            sealer.write(piece)
+            if (now := time.monotonic()) - shown > 0.1:
+                shown = now
+                run.listener(Progress("stream", trailer.size, size))
+        digest = trailer.finish()
+        found = check.finish()
+        sizes = sealer.finish(digest)
+        sending.finish()
+    return _part(name, sizes), found
+
+
+def _store_bundle(held: Bundle | None, run: _Run) -> Part | None:
+    if held is None:
+        return None
+    name = f"node.{run.suffix}"
+    with (
+        Sending(run.store, f"{run.path}/{name}") as sending,
+        seal.Sealer(run.recipients, sending.write) as sealer,
+    ):
+        sealer.write(bundle.encode(held))
+        sizes = sealer.finish()
+        sending.finish()
+    return _part(name, sizes)
+
+
+def _read_back(record: Record, run: _Run) -> Verified | None:
+    """None where the store does not let it be read now; StoreDamages where it gives other bytes."""
+    try:
+        for part in record.parts:
+            for _ in plain_pieces(run.store, run.path, part, run.keys, run.listener):
+                pass
+    except Unsound as differs:
+        raise StoreDamages(
+            f"read back from the store, the backup is not what was sent: {differs.what}", ""
+        ) from differs
+    except StoreFailed:
+        return None
+    return Verified(datetime.now(UTC), opened=True)
+
+
+def _commit(record: Record, verified: Verified | None, seals: Seals, store: Store) -> Record:
+    """Signature, then the record: from that moment on the backup exists."""
+    from msgspec.structs import replace
+
+    finished = replace(record, verified=verified, finished_at=datetime.now(UTC))
+    if seals.signing_key is not None:
+        from snapshots.signing import fingerprint
+
+        finished = replace(finished, signer=fingerprint(seals.signing_key.public_key()))
+        store.put(f"{record.path}/{SIGNATURE}", seals.signing_key.sign(catalog.encode(finished)))
+    store.put(f"{record.path}/{RECORD}", catalog.encode(finished), if_absent=True)
+    return finished
+
+
+def _clean(store: Store, path: str) -> None:
+    with suppress(DrtoolError):
+        inventory.remove(store, [stored.key for stored in store.list(f"{path}/")])
+
+
+def _part(name: str, sizes: seal.Sizes) -> Part:
+    return Part(name, sizes.plain_size, sizes.plain_sha256, sizes.sealed_size, sizes.sealed_sha256)
+
+
+class StreamFigures:
+    """The db's own figures, from its bytes as they pass."""
+
+    def __init__(self) -> None:
+        self._file = os.fdopen(os.memfd_create("db"), "w+b")
+
+    def feed(self, piece: bytes | memoryview) -> None:
+        self._file.write(piece)
+
+    def finish(self) -> dict[str, Any]:
+        self._file.flush()
+        with self._file as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            found = figures.status(bolt.parse(data, "the snapshot"), trailer=False)
+            if not found.structure.sound or found.figures is None or found.cluster is None:
+                raise Unsound(f"the snapshot's structure is broken: {found.structure.faults[:1]}")
+            return {
+                "revision": found.figures.revision,
+                "compact_revision": found.figures.compacted,
+                "raft_index": found.cluster.consistent_index,
+                "raft_term": found.cluster.term,
+                "keys": found.figures.total_key,
+                "keys_by_prefix": found.figures.keys_by_prefix(),
+            }
