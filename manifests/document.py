@@ -1,7 +1,8 @@
 """YAML and JSON as Kubernetes' own files use them, where every value knows its line.
 
 Data from a broken node is hostile by accident: sizes and depth are capped, aliases refused (kubeadm and the kubelet
-write none, and a few of them can fill any memory), duplicate keys reported with the line of the second.
+write none, and a few of them can fill any memory). Of duplicate keys the last one counts, as for Kubernetes; the lines
+of the later ones are kept.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ Path = tuple[str | int, ...]
 
 
 class Unparsable(Exception):
-    """`problem` in words, at `line` (from 1; None for the file as a whole)."""
+    """`problem` in words, at `line` (from 1; None for the file as a whole).
 
-    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
+    `refused` is true where Kubernetes itself could read the file and only drtool does not (aliases, size, depth).
+    """
+
+    def __init__(self, path: str, problem: str, line: int | None = None, refused: bool = False) -> None:
         super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
         self.path = path
         self.problem = problem
         self.line = line
+        self.refused = refused
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Document:
     text: tuple[str, ...] = field(repr=False)
     lines: dict[Path, int] = field(repr=False)
     spans: dict[Path, tuple[int, int]] = field(repr=False)
+    duplicates: tuple[tuple[str, int], ...] = ()
 
     def get(self, *path: str | int, default: Any = None) -> Any:
         value = self.data
@@ -71,7 +77,7 @@ def line_text(lines: tuple[str, ...], number: int) -> str:
 def parse(path: str, data: bytes) -> tuple[Document, ...]:
     """All documents of a file; raises Unparsable with the line."""
     if len(data) > MAX_BYTES:
-        raise Unparsable(path, f"larger than {MAX_BYTES} bytes")
+        raise Unparsable(path, f"larger than {MAX_BYTES} bytes", refused=True)
     if not data.strip():
         raise Unparsable(path, "the file is empty")
     try:
@@ -95,11 +101,11 @@ def _refuse_hostile(path: str, text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise Unparsable(path, f"alias *{event.anchor} refused", _line(event))
+            raise Unparsable(path, f"alias *{event.anchor}, which drtool does not follow", _line(event), refused=True)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise Unparsable(path, f"nested deeper than {MAX_DEPTH}", _line(event))
+                raise Unparsable(path, f"nested deeper than {MAX_DEPTH}", _line(event), refused=True)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -111,6 +117,7 @@ def _line(event: yaml.Event) -> int | None:
 def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
     lines: dict[Path, int] = {}
     spans: dict[Path, tuple[int, int]] = {}
+    duplicates: list[tuple[str, int]] = []
     constructor = yaml.SafeLoader("")
 
     def build(node: yaml.Node, here: Path) -> Any:
@@ -120,7 +127,7 @@ def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
             for key_node, value_node in node.value:
                 key = build_key(key_node)
                 if key in mapping:
-                    raise Unparsable(path, f'key "{key}" already set in map', key_node.start_mark.line + 1)
+                    duplicates.append((str(key), key_node.start_mark.line + 1))
                 lines[(*here, key)] = key_node.start_mark.line + 1
                 mapping[key] = build(value_node, (*here, key))
             return mapping
@@ -142,4 +149,4 @@ def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
         except yaml.constructor.ConstructorError:
             return node.value
 
-    return Document(path, build(root, ()), text, lines, spans)
+    return Document(path, build(root, ()), text, lines, spans, tuple(duplicates))

@@ -25,7 +25,7 @@ from manifests.document import Document, Unparsable, line_text, parse
 from manifests.kubeconfig import Kubeconfig, read_kubeconfig
 from manifests.kubelet import Kubelet, Unit, kubelet_flags, read_unit
 from manifests.layout import Layout, detect
-from manifests.pod import Component, StaticPod, version
+from manifests.pod import Component, StaticPod, refusal, version
 from manifests.sockets import listening
 
 MANIFESTS = "/etc/kubernetes/manifests"
@@ -137,11 +137,18 @@ class Node:
 
     @cached_property
     def pods(self) -> tuple[StaticPod, ...]:
-        return tuple(
-            StaticPod(entry.path, document)
-            for entry, document in self._parsed
-            if isinstance(document, Document) and document.get("kind") == "Pod"
-        )
+        """The Pods that the kubelet takes."""
+        return tuple(pod for pod in self._pods if refusal(pod.document) is None)
+
+    @cached_property
+    def refused_pods(self) -> tuple[tuple[StaticPod, tuple[str, Evidence]], ...]:
+        """The Pods that it does not take, with the reason and the line."""
+        return tuple((pod, reason) for pod in self._pods if (reason := refusal(pod.document)) is not None)
+
+    @cached_property
+    def _pods(self) -> tuple[StaticPod, ...]:
+        documents = (document for _, document in self._parsed if isinstance(document, Document))
+        return tuple(StaticPod(document.path, document) for document in documents if document.get("kind") == "Pod")
 
     @cached_property
     def unparsable_manifests(self) -> tuple[tuple[Entry, Unparsable], ...]:

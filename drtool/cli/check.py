@@ -10,6 +10,7 @@ import click
 from drtool.cli._output import emit, output_option, visible
 from drtool.commands.check import Report, as_data, check, dotted
 from drtool.core.causes import Judged
+from drtool.core.errors import CannotTell
 from drtool.core.report import Role, Severity, Status
 from drtool.host.root import Root
 
@@ -49,6 +50,11 @@ def command(root: Path, at: datetime | None, fail_on: str, output: str) -> int:
     worst = report.worst()
     if worst is not None and worst >= Severity[fail_on.upper()]:
         return 4
+    if not report.is_node:
+        raise CannotTell(
+            f"{root} is no node that drtool knows (layout {report.node.layout})",
+            "--root takes the directory that stands for the / of a node made by kubeadm",
+        )
     return 3 if report.broken() else 0
 
 

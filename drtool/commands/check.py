@@ -10,8 +10,9 @@ from typing import Any
 
 import drtool.checks
 import manifests.checks
+from drtool.checks import Case
 from drtool.core.causes import Judged, Verdict, judge
-from drtool.core.check import Check, load, run
+from drtool.core.check import Check, load, run_one
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Severity, Status
 from drtool.host.root import Root
@@ -32,30 +33,35 @@ class Report:
     def worst(self) -> Severity | None:
         return max((judged.severity for judged in self.verdict.findings), default=None)
 
+    @property
+    def is_node(self) -> bool:
+        return self.node.layout not in {Layout.NOT_KUBEADM, Layout.EMPTY}
+
     def broken(self) -> tuple[Outcome, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.BROKEN)
 
 
 def check(root: Root, at: datetime | None = None) -> Report:
-    """CannotTell where there is nothing of Kubernetes below the root."""
+    """Any directory is judged: one that is no node has layout `empty`, and no check passes on it."""
     if not root.directory.is_dir():
         raise CannotTell(
             f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
         )
-    node = read(root, at)
-    report = judged(node)
-    if node.layout is Layout.EMPTY and not report.verdict.findings:
-        raise CannotTell(
-            f"{root.directory} is no Kubernetes node: no manifests, PKI, kubeconfig or kubelet configuration in it",
-            "--root takes the directory that stands for the node's /",
-        )
-    return report
+    return judged(read(root, at))
 
 
 def judged(node: Node) -> Report:
-    checks = tuple(check for package in PACKAGES for check in load(package))
-    outcomes = run(checks, node)
+    checks = all_checks()
+    outcomes = tuple(_outcome_of(check, node) for check in checks)
     return Report(node, checks, outcomes, judge(outcomes, checks))
+
+
+def _outcome_of(check: Check, node: Node) -> Outcome:
+    """A tree of another distribution, or of no node, is named and not judged."""
+    if node.layout in {Layout.NOT_KUBEADM, Layout.EMPTY} and check.folder != "layout":
+        return Outcome(check.id, Status.SKIPPED, reason="not a kubeadm node")
+    subject: object = Case(node) if check.find.__module__.startswith("drtool.checks.") else node
+    return run_one(check, subject)
 
 
 def all_checks() -> tuple[Check, ...]:

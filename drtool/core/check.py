@@ -35,6 +35,7 @@ class Check:
     find: Callable[[Any], Iterator[Finding]]
     explains: tuple[str, ...] = ()
     symptom: bool = False
+    folder: str = ""
 
 
 LAYERS = {
@@ -75,6 +76,7 @@ def _check(module: ModuleType) -> Check:
         find=module.find,
         explains=getattr(module, "EXPLAINS", ()),
         symptom=getattr(module, "SYMPTOM", False),
+        folder=folder,
     )
 
 

@@ -1,4 +1,4 @@
-"""Addresses and endpoints: each check on a healthy node and on a broken one."""
+"""Addresses and endpoints: each check on a healthy node and on broken ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from drtool.commands.check import judged
-from drtool.core.report import Status
+from drtool.core.report import Severity, Status
+from manifests.kubeadm import Design
 from tests.builders.tree import Tree, laid, outcomes
 
 MANIFESTS = "/etc/kubernetes/manifests"
+ETCD, APISERVER = f"{MANIFESTS}/etcd.yaml", f"{MANIFESTS}/kube-apiserver.yaml"
+VIP = Design(endpoint="192.0.2.100:6443")
+NAMED = Design(endpoint="k8s.example.org:6443")
 
 
 @pytest.fixture
@@ -18,21 +22,171 @@ def tree(tmp_path: Path) -> Tree:
     return laid(tmp_path)
 
 
+def causes(tree: Tree) -> tuple[str, ...]:
+    return judged(tree.node()).verdict.root_causes
+
+
+def failed(tree: Tree, id_: str) -> bool:
+    return outcomes(tree.node())[id_].status is Status.FAILED
+
+
 def test_a_healthy_node_passes(tree: Tree) -> None:
     found = outcomes(tree.node())
-    for id_ in ("node-address-changed", "advertise-address-not-local", "etcd-urls-not-local"):
-        assert found[id_].status is Status.PASSED
+    for id_ in (
+        "node-address-changed",
+        "mixed-old-new-address",
+        "advertise-address-not-local",
+        "etcd-urls-not-local",
+        "probe-target-mismatch",
+        "kubeconfig-server-unknown-address",
+        "localhost-unresolvable",
+        "port-conflict",
+        "node-ip-vs-advertise-subnet",
+        "service-cidr-differs-components",
+        "pod-service-node-overlap",
+    ):
+        assert found[id_].status is Status.PASSED, found[id_]
+    assert found["hosts-override-endpoint"].status is Status.SKIPPED
 
 
 def test_a_moved_address_is_the_one_cause(tree: Tree) -> None:
-    tree.addresses("192.0.2.120")
+    tree.addresses("192.0.2.120", "10.244.0.1")
     verdict = judged(tree.node()).verdict
     assert verdict.root_causes == ("node-address-changed",)
-    assert verdict.findings[0].finding.title == "This node's address 192.0.2.111 is gone; it has 192.0.2.120"
-    assert verdict.findings[0].finding.fix is not None
-    assert verdict.findings[0].finding.fix.command == "drtool readdress --to 192.0.2.120"
+    first = verdict.findings[0].finding
+    assert first.title == "This node's address 192.0.2.111 is gone; it has 192.0.2.120"
+    assert first.fix is not None
+    assert first.fix.command == "drtool readdress --to 192.0.2.120"
+    assert {j.id for j in verdict.findings if j.caused_by} >= {"etcd-urls-not-local", "advertise-address-not-local"}
 
 
 def test_unknown_addresses_are_unknown(tree: Tree) -> None:
     tree.remove("/proc")
-    assert outcomes(tree.node())["node-address-changed"].status is Status.UNKNOWN
+    found = outcomes(tree.node())
+    assert found["node-address-changed"].status is Status.UNKNOWN
+    assert found["tree-completeness"].status is Status.FAILED
+
+
+def test_half_a_move_is_mixed(tree: Tree) -> None:
+    tree.addresses("192.0.2.120")
+    for name in ("controller-manager.conf", "scheduler.conf", "admin.conf", "kubelet.conf"):
+        tree.replace(f"/etc/kubernetes/{name}", "192.0.2.111", "192.0.2.120")
+    assert causes(tree) == ("mixed-old-new-address",)
+    tree.replace(APISERVER, "192.0.2.111", "192.0.2.120")
+    assert causes(tree) == ("mixed-old-new-address",)
+
+
+def test_etcd_with_another_members_address(tmp_path: Path) -> None:
+    members = {"cp-1": "192.0.2.111", "cp-2": "192.0.2.112"}
+    tree = laid(tmp_path, Design("cp-2", "192.0.2.112", endpoint="192.0.2.100:6443", members=members))
+    tree.set_flag("etcd", "advertise-client-urls", "https://192.0.2.111:2379")
+    tree.set_flag("etcd", "initial-advertise-peer-urls", "https://192.0.2.111:2380")
+    assert causes(tree) == ("etcd-urls-not-local",)
+
+
+def test_advertised_address_of_a_nic_that_is_gone(tree: Tree) -> None:
+    tree.set_flag("kube-apiserver", "advertise-address", "10.0.2.15")
+    assert causes(tree) == ("advertise-address-not-local",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("containerPort: 6443", "containerPort: 6444"),
+        ("scheme: HTTPS", "scheme: HTTP"),
+        ("host: 192.0.2.111", "host: 192.0.2.7"),
+    ],
+)
+def test_a_probe_that_dials_elsewhere(tree: Tree, old: str, new: str) -> None:
+    tree.replace(APISERVER, old, new)
+    assert causes(tree) == ("probe-target-mismatch",)
+
+
+def test_a_probe_on_the_node_address_of_a_program_that_binds_loopback(tree: Tree) -> None:
+    tree.replace(f"{MANIFESTS}/kube-scheduler.yaml", "host: 127.0.0.1", "host: 192.0.2.111")
+    assert causes(tree) == ("probe-target-mismatch",)
+    tree.set_flag("kube-scheduler", "bind-address", "0.0.0.0")  # noqa: S104
+    assert causes(tree) == ()
+
+
+def test_scheduler_pointing_to_a_balancer_that_was_replaced(tmp_path: Path) -> None:
+    tree = laid(tmp_path, NAMED)
+    tree.replace("/etc/kubernetes/scheduler.conf", "192.0.2.111", "192.0.2.240")
+    assert causes(tree) == ("kubeconfig-server-unknown-address",)
+
+
+def test_kubeconfigs_on_the_vip_and_the_local_address_are_both_right(tmp_path: Path) -> None:
+    tree = laid(tmp_path, VIP)
+    tree.replace("/etc/kubernetes/kubelet.conf", "192.0.2.100", "192.0.2.111")
+    assert causes(tree) == ()
+
+
+def test_an_old_copy_of_admin_conf_is_a_risk_only(tmp_path: Path) -> None:
+    tree = laid(tmp_path, VIP)
+    tree.replace("/etc/kubernetes/admin.conf", "192.0.2.100", "192.0.2.240")
+    report = judged(tree.node())
+    assert report.verdict.root_causes == ()
+    assert report.worst() is Severity.WARNING
+
+
+def test_hosts_line_to_the_former_address(tmp_path: Path) -> None:
+    tree = laid(tmp_path, NAMED)
+    tree.write("/etc/hosts", tree.read("/etc/hosts") + "192.0.2.50 k8s.example.org\n")
+    assert not failed(tree, "hosts-override-endpoint")
+    tree.journal("kubelet", "dial tcp 192.0.2.50:6443: connect: no route to host")
+    assert causes(tree) == ("hosts-override-endpoint",)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.111"])
+def test_the_hairpin_workaround_is_healthy(tmp_path: Path, address: str) -> None:
+    tree = laid(tmp_path, NAMED)
+    tree.write("/etc/hosts", tree.read("/etc/hosts") + f"{address} k8s.example.org\n")
+    assert outcomes(tree.node())["hosts-override-endpoint"].status is Status.PASSED
+
+
+def test_localhost_that_a_search_domain_answers_for(tree: Tree) -> None:
+    tree.write("/etc/hosts", "192.0.2.111 cp-1\n")
+    assert judged(tree.node()).worst() is Severity.WARNING
+    tree.write("/etc/resolv.conf", "search example.org\nnameserver 192.0.2.53\n")
+    tree.log("etcd", "listen tcp 192.0.2.198:2380: bind: cannot assign requested address")
+    assert causes(tree) == ("localhost-unresolvable",)
+
+
+def test_haproxy_on_the_same_port(tree: Tree) -> None:
+    tree.write("/etc/haproxy/haproxy.cfg", "frontend api\n  bind *:6443\n  default_backend cps\n")
+    assert causes(tree) == ("port-conflict",)
+    tree.write("/etc/haproxy/haproxy.cfg", "frontend api\n  bind *:8443\n  default_backend cps\n")
+    assert causes(tree) == ()
+
+
+def test_haproxy_on_the_vip_beside_an_api_server_on_the_node_address(tree: Tree) -> None:
+    tree.write("/etc/haproxy/haproxy.cfg", "frontend api\n  bind 192.0.2.100:6443\n")
+    tree.set_flag("kube-apiserver", "bind-address", "192.0.2.111")
+    assert not failed(tree, "port-conflict")
+
+
+def test_node_ip_in_another_network_is_a_warning(tree: Tree) -> None:
+    tree.write("/var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.2.15"\n')
+    assert failed(tree, "node-ip-vs-advertise-subnet")
+    assert causes(tree) == ()
+
+
+def test_service_ranges_compare_as_networks(tree: Tree) -> None:
+    tree.set_flag("kube-controller-manager", "service-cluster-ip-range", "10.96.0.5/12")
+    assert not failed(tree, "service-cidr-differs-components")
+    tree.set_flag("kube-controller-manager", "service-cluster-ip-range", "10.97.0.0/16")
+    assert causes(tree) == ("service-cidr-differs-components",)
+
+
+def test_ranges_that_overlap(tree: Tree) -> None:
+    tree.set_flag("kube-controller-manager", "cluster-cidr", "10.100.0.0/16")
+    assert causes(tree) == ("pod-service-node-overlap",)
+
+
+def test_the_cni_bridge_is_no_overlap_and_the_hosts_own_network_is(tree: Tree) -> None:
+    head = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+    bridge = "cni0\t0000F40A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+    tree.write("/proc/net/route", head + bridge)
+    assert not failed(tree, "pod-service-node-overlap")
+    tree.write("/proc/net/route", head + bridge.replace("cni0", "eth0"))
+    assert failed(tree, "pod-service-node-overlap")

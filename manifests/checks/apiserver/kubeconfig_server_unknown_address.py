@@ -1,0 +1,79 @@
+"""Each kubeconfig must point to an address that is somebody's: this node, a member, a VIP or the cluster's endpoint.
+
+controller-manager.conf and scheduler.conf point to the local API server; admin.conf and kubelet.conf to the cluster's
+endpoint, or (ControlPlaneKubeletLocalMode) the local one. A load balancer that was replaced leaves its old address in
+the files: the API server is well, and nothing is scheduled.
+
+Fix: write the file anew: `kubeadm init phase kubeconfig controller-manager` (scheduler, kubelet, admin).
+"""
+
+from collections.abc import Iterator
+
+from drtool.core.check import EvidenceMissing, NotApplicable
+from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
+from manifests.addresses import Address, address_of
+from manifests.identity import endpoint, members
+from manifests.kubeconfig import split_url
+from manifests.node import Node
+from manifests.vip import virtual_addresses
+
+SEVERITY = Severity.ERROR
+FILES = {
+    "kubelet.conf": (Severity.CRITICAL, Layer.KUBELET),
+    "controller-manager.conf": (Severity.ERROR, Layer.CONTROLLERS),
+    "scheduler.conf": (Severity.ERROR, Layer.CONTROLLERS),
+    "admin.conf": (Severity.WARNING, Layer.APISERVER),
+    "super-admin.conf": (Severity.WARNING, Layer.APISERVER),
+}
+
+
+def find(node: Node) -> Iterator[Finding]:
+    if not node.layout.control_plane:
+        raise NotApplicable(f"what a {node.layout} node should dial is known to the cluster only")
+    known = set(node.addresses.local) | _known(node)
+    for name, (severity, layer) in FILES.items():
+        config = node.kubeconfigs.get(f"/etc/kubernetes/{name}")
+        address = address_of(config.host) if config else None
+        if config is None or address is None or address.is_loopback or address in known:
+            continue
+        yield Finding(
+            f"{name} points to {address}, which is neither this node, nor a member, nor the cluster's endpoint",
+            (config.server_evidence, *_expected(node)),
+            severity=severity,
+            layer=layer,
+            fix=Fix("drtool fix kubeconfig-server-unknown-address", f"points {name} to where its program should dial"),
+        )
+
+
+def _known(node: Node) -> set[Address]:
+    """Addresses that a kubeconfig may name besides this host's own."""
+    found = {address for addresses in members(node).values() for address in addresses}
+    found |= set(virtual_addresses(node))
+    host = split_url(endpoint(node))[0]
+    found |= set(node.resolve(host)) if host else set()
+    if not _endpoint_is_known(node):
+        found |= _agreed(node)
+    return found
+
+
+def _endpoint_is_known(node: Node) -> bool:
+    try:
+        return bool(node.cluster_configuration.data)
+    except EvidenceMissing:
+        return False
+
+
+def _agreed(node: Node) -> set[Address]:
+    """Without kubeadm's configuration: what admin.conf and kubelet.conf agree on is taken for the endpoint."""
+    names = ("admin.conf", "kubelet.conf")
+    configs = [config for name in names if (config := node.kubeconfigs.get(f"/etc/kubernetes/{name}"))]
+    addresses = {address_of(config.host) for config in configs}
+    return {a for a in addresses if a is not None} if len(configs) > 1 and len(addresses) == 1 else set()
+
+
+def _expected(node: Node) -> tuple[Evidence, ...]:
+    try:
+        configuration = node.cluster_configuration
+    except EvidenceMissing:
+        return node.addresses.evidence()
+    return (configuration.evidence("controlPlaneEndpoint"), *node.addresses.evidence())

@@ -1,0 +1,66 @@
+"""The kubelet must be able to read each control-plane manifest as a Pod.
+
+It skips a file that it cannot read, says so in its own log only, and the running container is not replaced once it
+stops. Tabs, a wrong indent, an empty or truncated file, a flag written as a mapping (`--a: b`) are the usual ones. Of a
+key that is given twice the kubelet takes the last one; that is a warning.
+
+Fix: correct the file elsewhere and move it into place; a copy may be under /etc/kubernetes/tmp.
+"""
+
+from collections.abc import Iterator
+
+from drtool.core.report import Evidence, Finding, Severity
+from drtool.host.root import Entry
+from manifests.document import Unparsable
+from manifests.layout import Layout
+from manifests.node import PROGRAMS, Node
+
+SEVERITY = Severity.CRITICAL
+EXPLAINS = ("manifest-missing", "container-exited", "component-not-ready", "etcd-servers-vs-etcd")
+
+
+def find(node: Node) -> Iterator[Finding]:
+    for entry, problem in node.unparsable_manifests:
+        program = _meant(entry)
+        if program and program not in node.components:
+            yield _unparsable(program, entry, problem)
+    for pod, problem_at in node.refused_pods:
+        yield Finding(f"The kubelet refuses {pod.path}: {problem_at[0]}", (problem_at[1],))
+    for document in (pod.document for pod in node.pods):
+        for key, line in document.duplicates:
+            yield Finding(
+                f'"{key}" is set twice in {document.path}; the last one counts',
+                (Evidence(document.path, line, document.text[line - 1].strip()),),
+                severity=Severity.WARNING,
+            )
+    for document in node.other_manifests:
+        if document.path.rpartition("/")[2].rpartition(".")[0] in _expected(node) and document.get("kind") is None:
+            yield Finding(f"{document.path} is no Pod: it has no kind (truncated?)", (document.evidence(),))
+
+
+def _expected(node: Node) -> tuple[str, ...]:
+    return node.layout.programs if node.layout is not Layout.EMPTY else PROGRAMS
+
+
+def _unparsable(program: str, entry: Entry, problem: Unparsable) -> Finding:
+    text = ""
+    if problem.line and entry.data:
+        lines = entry.data.decode("utf-8", "replace").splitlines()
+        text = lines[problem.line - 1].strip()[:200] if problem.line <= len(lines) else ""
+    if problem.refused:
+        title = f"drtool does not judge the manifest of {program}: {problem.problem}"
+        return Finding(title, (Evidence(entry.path, problem.line, text),), severity=Severity.WARNING)
+    return Finding(
+        f"The kubelet cannot read the manifest of {program}: {problem.problem}",
+        (Evidence(entry.path, problem.line, text),),
+    )
+
+
+def _meant(entry: Entry) -> str:
+    """Which program a file that cannot be parsed was meant to be: by its name, or by its command."""
+    name = entry.path.rpartition("/")[2]
+    for program in PROGRAMS:
+        if name in {f"{program}.yaml", f"{program}.yml", f"{program}.json"}:
+            return program
+    data = entry.data or b""
+    return next((p for p in PROGRAMS if f"- {p}\n".encode() in data and name.startswith(p)), "")

@@ -1,0 +1,34 @@
+"""The kubelet's --node-ip and the API server's advertised address usually lie in one network.
+
+With several NICs and no --node-ip the kubelet reports the address of the default route, often a NAT network that is the
+same on every virtual machine: logs and exec fail, and other nodes cannot reach this one. Split networks can be by
+design, so this is a warning.
+
+Fix: set --node-ip in /var/lib/kubelet/kubeadm-flags.env and advertiseAddress in kubeadm's configuration.
+"""
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+from drtool.core.report import Finding, Severity
+from manifests.addresses import address_of
+from manifests.node import Node
+
+SEVERITY = Severity.WARNING
+
+
+def find(node: Node) -> Iterator[Finding]:
+    advertised = node.apiserver.flag("advertise-address")
+    address = address_of(advertised.value)
+    given = node.kubelet.flag("node-ip")
+    if given is None or address is None:
+        return
+    own = [found for part in given.value.split(",") if (found := address_of(part.strip()))]
+    same = [found for found in own if found.version == address.version]
+    prefix = 24 if address.version == 4 else 64
+    network = ip_network(f"{address}/{prefix}", strict=False)
+    if not same or not any(found in network for found in same):
+        yield Finding(
+            f"The kubelet's node IP {given.value} and the advertised address {address} lie in different networks",
+            (given.evidence, advertised.evidence),
+        )
