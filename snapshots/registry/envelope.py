@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from snapshots.registry import cbor, fields, protobuf
 
 PROTOBUF_MAGIC = b"k8s\x00"
 ENCRYPTED_MAGIC = b"k8s:enc:"
+TYPE_META, RAW = 1 << 3 | wire.BYTES, 2 << 3 | wire.BYTES
 LARGEST = 32 << 20
 """Bytes: etcd takes 1.5 MiB by default and advises against more than 10; beyond this a value is not read."""
 
@@ -61,16 +63,34 @@ def decode(value: bytes) -> dict[str, Any]:
 
 
 def _protobuf(value: bytes) -> dict[str, Any]:
-    """runtime.Unknown {1 TypeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType} after the magic."""
-    envelope = dict(wire.fields(value[len(PROTOBUF_MAGIC) :]))
-    meta = dict(wire.fields(wire.blob(envelope.get(1, b""))))
-    version, kind = (wire.blob(meta.get(number, b"")).decode() for number in (1, 2))
-    if not kind or 2 not in envelope:
+    """runtime.Unknown {1 TypeMeta, 2 raw, 3 contentEncoding, 4 contentType} after the magic."""
+    meta, start, end = b"", 0, 0
+    at = len(PROTOBUF_MAGIC)
+    while at < len(value):
+        tag = value[at]
+        size, at = wire.varint(value, at + 1)
+        if tag & 7 != wire.BYTES or size > len(value) - at:
+            raise wire.Malformed("the envelope ends early")
+        if tag == TYPE_META:
+            meta = value[at : at + size]
+        elif tag == RAW:
+            start, end = at, at + size
+        at += size
+    version, kind, message = _kind(meta)
+    if not kind or not start:
         raise wire.Malformed("an envelope without kind or content")
-    raw = wire.blob(envelope[2])
     body: dict[str, Any] = {"apiVersion": version, "kind": kind}
+    if message is None:
+        return body | {protobuf.UNKNOWN: base64.b64encode(value[start:end]).decode()}
+    return body | protobuf.decode(value, message, start, end)
+
+
+@lru_cache(maxsize=1024)
+def _kind(meta: bytes) -> tuple[str, str, fields.Message | None]:
+    """TypeMeta {1 apiVersion, 2 kind}, and the message of that name where the table has it."""
+    found = dict(wire.fields(meta))
+    version, kind = (wire.blob(found.get(number, b"")).decode("utf-8", "backslashreplace") for number in (1, 2))
     table = fields.table()
-    for name in (f"{version}.{kind}", f"meta/v1.{kind}"):  # the options types belong to every group
-        if name in table:
-            return body | protobuf.decode(raw, fields.message(name))
-    return body | {protobuf.UNKNOWN: base64.b64encode(raw).decode()}
+    names = (f"{version}.{kind}", f"meta/v1.{kind}")  # the options types belong to every group
+    name = next((name for name in names if name in table), None)
+    return version, kind, fields.message(name) if name else None

@@ -47,12 +47,16 @@ class Field(NamedTuple):
 
 @dataclass(slots=True)
 class Message:
-    """`fields` by tag (number << 3 | wire type); `empty` is what an empty message shows: copied, never changed."""
+    """`fields` by tag (number << 3 | wire type); `empty` is what an empty message shows: copied, never changed.
+
+    `seen` is the decoder's memory of small ones.
+    """
 
     name: str
     fields: dict[int, Field] = field(default_factory=dict)
     empty: dict[str, Any] = field(default_factory=dict)
     finish: Callable[[dict[str, Any]], Any] | None = None
+    seen: dict[bytes, Any] = field(default_factory=dict, repr=False)
 
 
 SCALARS = {"s": Kind.STRING, "i": Kind.NUMBER, "b": Kind.BOOLEAN, "y": Kind.BLOB, "d": Kind.DOUBLE}
