@@ -185,11 +185,19 @@ def _body(text: bytes) -> bytes:
     return b"".join(part for part in lines if part and b":" not in part)
 
 
-def _certificate(path: str, line: int, der: bytes) -> Certificate:
+def _certificate(path: str, line: int | None, der: bytes) -> Certificate:
     certificate = x509.load_der_x509_certificate(der)
     found = Certificate(path, line, certificate)
     _ = found.dns_names, found.not_after  # what cannot be decoded is said here, not in a check
     return found
+
+
+def certificate_of(place: str, der: bytes) -> Certificate | None:
+    """A certificate that was served rather than read from a file; None for what cannot be decoded."""
+    try:
+        return _certificate(place, None, der)
+    except ValueError:
+        return None
 
 
 def _private(label: str, der: bytes) -> str:

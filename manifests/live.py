@@ -19,6 +19,7 @@ from drtool.host.root import Entry
 
 UNITS, CONTAINERS, IMAGES = "/drtool/units.json", "/drtool/containers.json", "/drtool/images.json"
 FILESYSTEMS, PROBES, LISTENERS = "/drtool/filesystems.json", "/drtool/probes.json", "/drtool/listeners.json"
+ETCD = "/drtool/etcd-live.json"
 STATES = {"CONTAINER_CREATED": "created", "CONTAINER_RUNNING": "running", "CONTAINER_EXITED": "exited"}
 
 
@@ -240,6 +241,106 @@ def read_listeners(data: Any) -> tuple[Listener, ...]:
             evidence = Evidence(LISTENERS, None, said)
             found.append(Listener(text(item, "address"), port, pid, text(item, "command"), evidence))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdAnswer:
+    """What one endpoint answered. `hash` is hashkv's at `revision`; `error` is "" where it answered."""
+
+    endpoint: str
+    member: int
+    version: str
+    db_size: int
+    in_use: int
+    quota: int
+    leader: int
+    raft_index: int
+    revision: int
+    hash: int | None
+    errors: tuple[str, ...]
+    error: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdMember:
+    """`name` is "" for a member that was added and never started."""
+
+    id: int
+    name: str
+    peer_urls: tuple[str, ...]
+    client_urls: tuple[str, ...]
+    learner: bool
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdState:
+    """What a running etcd said of its cluster. `alarms` are (member id, "NOSPACE" or "CORRUPT").
+
+    `hashes` are all of one revision; there are none for a single member and for a large db.
+    """
+
+    endpoint: str
+    members: tuple[EtcdMember, ...]
+    alarms: tuple[tuple[int, str], ...]
+    status: tuple[EtcdAnswer, ...]
+    hashes: tuple[EtcdAnswer, ...]
+
+
+def read_etcd(data: Any) -> EtcdState:
+    state = data if isinstance(data, dict) else {}
+    alarms = ((_number(item, "memberID"), text(item, "alarm")) for item in _records(state, "alarms"))
+    return EtcdState(
+        text(state, "endpoint"),
+        tuple(_member(item) for item in _records(state, "members")),
+        tuple((member, alarm) for member, alarm in alarms if alarm),
+        tuple(_etcd_answer(item) for item in _records(state, "status")),
+        tuple(_etcd_answer(item) for item in _records(state, "hashes")),
+    )
+
+
+def _member(item: dict[str, Any]) -> EtcdMember:
+    name, urls = text(item, "name"), _texts(item, "peerURLs")
+    said = f"member {_number(item, 'ID'):x} {name or '(never started)'} {' '.join(urls)}"
+    said += " learner" if item.get("isLearner") is True else ""
+    return EtcdMember(
+        _number(item, "ID"),
+        name,
+        urls,
+        _texts(item, "clientURLs"),
+        item.get("isLearner") is True,
+        Evidence(ETCD, None, said),
+    )
+
+
+def _etcd_answer(item: dict[str, Any]) -> EtcdAnswer:
+    header = _mapping(item, "header")
+    hashed = item.get("hash")
+    revision = _number(item, "revision") or _number(header, "revision")
+    said = text(item, "error") or f"revision {revision}" + (f", hash {hashed}" if hashed is not None else "")
+    return EtcdAnswer(
+        endpoint=text(item, "endpoint"),
+        member=_number(header, "member_id"),
+        version=text(item, "version"),
+        db_size=_number(item, "dbSize"),
+        in_use=_number(item, "dbSizeInUse"),
+        quota=_number(item, "dbSizeQuota"),
+        leader=_number(item, "leader"),
+        raft_index=_number(item, "raftIndex"),
+        revision=revision,
+        hash=_number(item, "hash") if hashed is not None else None,
+        errors=_texts(item, "errors"),
+        error=text(item, "error"),
+        evidence=Evidence(ETCD, None, f"{text(item, 'endpoint')}: {said}"),
+    )
+
+
+def _number(item: dict[str, Any], key: str) -> int:
+    """protojson writes 64-bit numbers as text; 0 for what is absent."""
+    value = item.get(key)
+    digits = str(value)
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 21 else 0
 
 
 def _served(item: dict[str, Any]) -> Served | None:

@@ -43,7 +43,10 @@ KUBEADM_CONFIGS = (
 
 def read(root: Root, at: datetime | None = None) -> Node:
     """Captures and parses the node below `root`; `at` is the moment to judge by (else the capture's own, else now)."""
-    taken = capture(root)
+    return seen(capture(root), at)
+
+
+def seen(taken: Capture, at: datetime | None = None) -> Node:
     return Node(taken, at or taken.at or datetime.now(UTC))
 
 
@@ -388,6 +391,11 @@ class Node:
         if self.entry(live.LISTENERS).data is not None:
             return live.read_listeners(self._told(live.LISTENERS))
         return listening(self.entry("/proc/net/tcp"), self.entry("/proc/net/tcp6"))
+
+    @cached_property
+    def etcd_state(self) -> live.EtcdState:
+        """What the running etcd says of members, alarms, status and hashes."""
+        return live.read_etcd(self._told(live.ETCD))
 
     # ---- logs
 

@@ -42,10 +42,11 @@ class Moment(click.ParamType[datetime]):
     show_default=True,
     help="Exit 4 when a finding is at least this bad.",
 )
+@click.option("--no-probe", is_flag=True, help="Read files only: ask no endpoint, runtime or unit of this machine.")
 @output_option
-def command(root: Path, at: datetime | None, fail_on: str, output: str) -> int:
+def command(root: Path, at: datetime | None, fail_on: str, no_probe: bool, output: str) -> int:
     """Read the node and name root causes first, then consequences and risks."""
-    report = check(Root(root.resolve()), at)
+    report = check(Root(root.resolve()), at, probe=not no_probe)
     emit(as_data(report), output, lambda: as_text(report))
     worst = report.worst()
     if worst is not None and worst >= Severity[fail_on.upper()]:

@@ -11,6 +11,7 @@ from typing import Any
 import drtool.checks
 import manifests.checks
 from drtool.checks import Case
+from drtool.commands.capture import gather
 from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, load, run_one
 from drtool.core.errors import CannotTell
@@ -18,7 +19,7 @@ from drtool.core.report import Outcome, Severity, Status
 from drtool.host.root import Root
 from manifests.certificates import utc
 from manifests.layout import Layout
-from manifests.node import Node, read
+from manifests.node import Node, seen
 
 PACKAGES: tuple[ModuleType, ...] = (manifests.checks, drtool.checks)
 
@@ -41,13 +42,16 @@ class Report:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.BROKEN)
 
 
-def check(root: Root, at: datetime | None = None) -> Report:
-    """Any directory is judged: one that is no node has layout `empty`, and no check passes on it."""
+def check(root: Root, at: datetime | None = None, probe: bool = True) -> Report:
+    """Any directory is judged: one that is no node has layout `empty`, and no check passes on it.
+
+    On the running machine its programs are asked, too, unless `probe` is off.
+    """
     if not root.directory.is_dir():
         raise CannotTell(
             f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
         )
-    return judged(read(root, at))
+    return judged(seen(gather(root, probe), at))
 
 
 def judged(node: Node) -> Report:

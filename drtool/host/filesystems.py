@@ -22,7 +22,14 @@ def filesystems(mounts: str, seconds: float = 3.0) -> tuple[dict[str, int | str]
 
     Sizes in bytes; `free` is what is left for others than root. One that does not answer (a lost NFS) is left out.
     """
-    answers = together({mount: partial(os.statvfs, mount) for mount in places(mounts)}, seconds)
+    answers = together({mount: partial(_measured, mount) for mount in places(mounts)}, seconds)
+    kept: dict[str, tuple[int, os.statvfs_result]] = {}
+    for mount, answer in sorted(answers.items()):
+        if isinstance(answer, Exception) or not answer[1].f_blocks:
+            continue
+        above = max((place for place in kept if mount.startswith(place.rstrip("/") + "/")), key=len, default="")
+        if not above or kept[above][0] != answer[0]:  # else a bind mount: what lies above tells the same
+            kept[mount] = answer
     return tuple(
         {
             "mount": mount,
@@ -31,9 +38,12 @@ def filesystems(mounts: str, seconds: float = 3.0) -> tuple[dict[str, int | str]
             "inodes": found.f_files,
             "inodesFree": found.f_ffree,
         }
-        for mount, found in sorted(answers.items())
-        if isinstance(found, os.statvfs_result) and found.f_blocks
+        for mount, (_, found) in kept.items()
     )
+
+
+def _measured(mount: str) -> tuple[int, os.statvfs_result]:
+    return os.stat(mount).st_dev, os.statvfs(mount)  # noqa: PTH116 - beside statvfs
 
 
 def places(mounts: str) -> tuple[str, ...]:
@@ -46,6 +56,6 @@ def _mounted(mounts: str) -> Iterator[str]:
         fields = line.split()
         if len(fields) < 3 or PSEUDO.fullmatch(fields[2]) or fields[1].startswith(("/proc", "/sys", "/dev")):
             continue
-        if "/kubelet/pods/" in fields[1] or "/containerd/" in fields[1] or "/containers/storage/" in fields[1]:
-            continue  # the volumes of Pods, one line each
+        if re.search(r"/kubelet/pods/|/sandboxes/|/rootfs$|/shm$|/overlay", fields[1]):
+            continue  # the volumes of Pods, a line each
         yield re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])  # a space is \040
