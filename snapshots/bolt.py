@@ -33,7 +33,7 @@ SECTOR = 512
 FIRST_DATA_PAGE = 2
 PAGE_SIZES = tuple(1024 << i for i in range(15))
 MAX_DEPTH = 64
-CHUNK = 4 << 20
+CHUNK = 16 << 20
 
 Data: TypeAlias = mmap.mmap | bytes
 

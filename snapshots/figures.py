@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import itemgetter
@@ -102,7 +103,10 @@ class Status:
 
 def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Status:
     """Everything in one pass; a damaged db gives what can still be read, and its faults. Never raises for damage."""
-    found, faults = _survey(bolt, listener)
+    with ThreadPoolExecutor(1) as pool:  # the hash has a core of its own where there are two
+        holds = pool.submit(bolt.trailer_holds) if trailer else None
+        found, faults = _survey(bolt, listener)
+        trailing = holds.result() if holds else None
     cluster = None
     version, compacted = "", -1
     try:
@@ -119,7 +123,7 @@ def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Sta
         structure=Structure(faults, (first is not None, second is not None)),
         figures=None if found is None else _figures(bolt, found, version, compacted),
         cluster=cluster,
-        trailer=bolt.trailer_holds(listener) if trailer else None,
+        trailer=trailing,
     )
 
 

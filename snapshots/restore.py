@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from drtool.core.errors import DrtoolError, Refused, Unsound
+from drtool.core.errors import DrtoolError, Refused, Unsound, UsageError
 from drtool.core.events import Listener, Progress, silent
 from snapshots import amend, bolt, datadir, mvcc, versions
 from snapshots.amend import Amendment
@@ -39,15 +39,16 @@ COPY_CHUNK = 64 << 20
 class Restoration:
     """What to make of a snapshot: member `name` of `cluster`.
 
-    `bump` revisions are stepped over and what came before is marked compacted, so that watchers (a Kubernetes API
-    server's above all) cannot mistake old for new; 0 leaves the revision as it is. `target` is the server line to adapt
-    the db to, None for the one that wrote it or a newer one. `check_hash` False takes a file without a trailing hash,
-    or with a wrong one, if its structure is sound.
+    `bump` revisions are stepped over and (`mark_compacted`) what came before is marked compacted, so that watchers (a
+    Kubernetes API server's above all) cannot mistake old for new; 0 leaves the revision as it is. `target` is the
+    server line to adapt the db to, None for the one that wrote it or a newer one. `check_hash` False takes a file
+    without a trailing hash, or with a wrong one, if its structure is sound.
     """
 
     cluster: NewCluster
     name: str
     bump: int = DEFAULT_BUMP
+    mark_compacted: bool = True
     target: Line | None = None
     clear_alarms: bool = False
     disable_auth: bool = False
@@ -82,6 +83,8 @@ def restore(source: Source, target: Path, how: Restoration, listener: Listener =
     UsageError where the cluster and the name do not fit; then nothing is left behind.
     """
     member = how.cluster.member(how.name)
+    if how.bump < 0:
+        raise UsageError(f"a revision bump of {how.bump}: revisions only grow", "give 0 for none")
     with datadir.fresh(target) as building:
         db = datadir.db_path(building)
         db.parent.mkdir(0o700, parents=True)
@@ -185,7 +188,8 @@ def amendment_for(keyspace: Keyspace, how: Restoration, last: int) -> Amendment:
     if how.bump:
         revision = encode_revision(Revision(last + how.bump))
         appended[b"key"] = [(revision, b"")]
-        meta[b"scheduledCompactRev"] = revision
+        if how.mark_compacted:
+            meta[b"scheduledCompactRev"] = revision
     if how.target is not None:
         meta, cluster = versions.adapted(meta, cluster, how.target)
     replaced: dict[bytes, dict[bytes, bytes]] = {

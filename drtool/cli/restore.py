@@ -1,0 +1,90 @@
+"""`drtool restore`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drtool.cli._output import columns, emit, output_option
+from drtool.cli._progress import shown, size
+
+if TYPE_CHECKING:
+    from snapshots.restore import Restored
+
+
+@click.command(
+    epilog="Example: drtool restore snapshot.db --to /var/lib/etcd --name cp-1 "
+    "--initial-advertise-peer-urls https://192.0.2.1:2380"
+)
+@click.argument("source", metavar="FILE")
+@click.option("--to", "target", type=click.Path(path_type=Path), required=True, help="A new or an empty directory.")
+@click.option("--name", default="", help="The member whose directory it is.  [default: default]")
+@click.option("--initial-cluster", default="", metavar="NAME=URL,...", help="All members, one to seven.")
+@click.option("--initial-advertise-peer-urls", "peer_urls", default="", metavar="URL", help="This member's own.")
+@click.option("--initial-cluster-token", "token", default="", help="The same for all members.  [default: random]")
+@click.option(
+    "--revision-bump", "bump", default=1_000_000_000, show_default=True, type=click.IntRange(min=0),
+    help="Step over this many revisions, so that watchers cannot mistake old for new. 0: leave the revision.",
+)  # fmt: skip
+@click.option("--mark-compacted/--no-mark-compacted", default=True, show_default=True, help="With a revision bump.")
+@click.option("--target-version", default="", metavar="X.Y", help="Adapt the db to an older server line.")
+@click.option("--clear-alarms", is_flag=True, help="Leave out the alarms that the snapshot holds.")
+@click.option("--disable-auth", is_flag=True, help="Turn etcd's own user authentication off.")
+@click.option("--skip-hash-check", is_flag=True, help="Without or with a wrong trailing hash, if it is sound.")
+@click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
+@output_option
+def command(source: str, target: Path, skip_hash_check: bool, progress: bool, output: str, **wanted: Any) -> None:
+    """Restore a snapshot FILE into a data directory; nothing else of this node is touched."""
+    from drtool.commands.restore import Wanted, restore
+
+    with shown(progress) as listener:
+        made = restore(Path(source), target, Wanted(check_hash=not skip_hash_check, **wanted), listener)
+    for line in warnings(made):
+        click.echo(f"drtool: {line}", err=True)
+    emit(as_data(made), output, lambda: as_table(made))
+
+
+def warnings(made: Restored) -> list[str]:
+    """What survives the restore and would surprise."""
+    found = []
+    if "NOSPACE" in made.alarms:
+        found.append("the NOSPACE alarm is still raised: etcd will refuse every write; --clear-alarms leaves it out")
+    found += [f"the alarm {kind} is still raised; --clear-alarms leaves it out" for kind in made.alarms
+              if kind != "NOSPACE"]  # fmt: skip
+    if made.auth:
+        found.append("etcd's user authentication stays enabled with the old passwords; --disable-auth turns it off")
+    if not made.hashed:
+        found.append("no trailing hash vouches for these bytes: only the structure was checked")
+    return found
+
+
+def as_data(made: Restored) -> dict[str, Any]:
+    return {
+        "schemaVersion": 1,
+        "directory": str(made.directory),
+        "memberId": f"{made.member_id:x}",
+        "clusterId": f"{made.cluster_id:x}",
+        "revision": made.revision,
+        "newRevision": made.bumped,
+        "size": made.size,
+        "hashChecked": made.hashed,
+        "alarms": list(made.alarms),
+        "authEnabled": made.auth,
+        "boots": [str(line) for line in made.boots],
+    }
+
+
+def as_table(made: Restored) -> str:
+    bumped = "" if made.bumped == made.revision else f", bumped to {made.bumped}"
+    return columns(
+        ("RESTORED", str(made.directory)),
+        [
+            ("member", f"{made.member_id:x}"),
+            ("cluster", f"{made.cluster_id:x}"),
+            ("revision", f"{made.revision}{bumped}"),
+            ("size", size(made.size)),
+            ("boots under etcd", ", ".join(map(str, made.boots))),
+        ],
+    )
