@@ -1,8 +1,8 @@
-"""Judges a node: captures it once, runs every check, puts causes first."""
+"""Judges a node, or several of one cluster together: captures each once, runs every check, puts causes first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import ModuleType
@@ -10,18 +10,21 @@ from typing import Any
 
 import drtool.checks
 import manifests.checks
+import snapshots.checks
 from drtool.checks import Case
 from drtool.commands.capture import gather
 from drtool.core.causes import Judged, Verdict, judge
-from drtool.core.check import Check, load, run_one
+from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Severity, Status
 from drtool.host.root import Root
 from manifests.certificates import utc
+from manifests.etcd import data_directory, wal_directory
 from manifests.layout import Layout
 from manifests.node import Node, seen
+from snapshots.facts import DataDirectory, look
 
-PACKAGES: tuple[ModuleType, ...] = (manifests.checks, drtool.checks)
+PACKAGES: tuple[ModuleType, ...] = (manifests.checks, snapshots.checks, drtool.checks)
 
 
 @dataclass(frozen=True)
@@ -47,25 +50,65 @@ def check(root: Root, at: datetime | None = None, probe: bool = True) -> Report:
 
     On the running machine its programs are asked, too, unless `probe` is off.
     """
-    if not root.directory.is_dir():
-        raise CannotTell(
-            f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
-        )
-    return judged(seen(gather(root, probe), at))
+    return check_together((root,), at, probe)[0]
 
 
-def judged(node: Node) -> Report:
+def check_together(roots: Sequence[Root], at: datetime | None = None, probe: bool = True) -> tuple[Report, ...]:
+    """A report for each root, in order; each node is judged with the others beside it. CannotTell for no directory."""
+    nodes = []
+    for root in roots:
+        if not root.directory.is_dir():
+            raise CannotTell(
+                f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
+            )
+        nodes.append(seen(gather(root, probe), at))
+    stored = tuple(data(root, node) for root, node in zip(roots, nodes, strict=True))
+    return tuple(_judged(case) for case in cases(nodes, stored))
+
+
+def data(root: Root, node: Node) -> DataDirectory | None:
+    """What the node's etcd keeps on its disk; None where this kind of node runs none."""
+    if "etcd" not in node.layout.programs:
+        return None
+    apiserver = node.components.get("kube-apiserver")
+    prefix = apiserver.value("etcd-prefix", "/registry") if apiserver else "/registry"
+    return look(root, data_directory(node), wal_directory(node), prefix)
+
+
+def cases(nodes: Sequence[Node], stored: Sequence[DataDirectory | None]) -> tuple[Case, ...]:
+    return tuple(
+        Case(node, (*nodes[:i], *nodes[i + 1 :]), stored[i], (*stored[:i], *stored[i + 1 :]))
+        for i, node in enumerate(nodes)
+    )
+
+
+def judged(node: Node, stored: DataDirectory | None = None) -> Report:
+    return _judged(Case(node, stored=stored))
+
+
+def _judged(case: Case) -> Report:
     checks = all_checks()
-    outcomes = tuple(_outcome_of(check, node) for check in checks)
-    return Report(node, checks, outcomes, judge(outcomes, checks))
+    outcomes = tuple(_outcome_of(check, case) for check in checks)
+    return Report(case.node, checks, outcomes, judge(outcomes, checks))
 
 
-def _outcome_of(check: Check, node: Node) -> Outcome:
+def _outcome_of(check: Check, case: Case) -> Outcome:
     """A tree of another distribution, or of no node, is named and not judged."""
-    if node.layout in {Layout.NOT_KUBEADM, Layout.EMPTY} and check.folder != "layout":
+    if case.node.layout in {Layout.NOT_KUBEADM, Layout.EMPTY} and check.folder != "layout":
         return Outcome(check.id, Status.SKIPPED, reason="not a kubeadm node")
-    subject: object = Case(node) if check.find.__module__.startswith("drtool.checks.") else node
-    return run_one(check, subject)
+    try:
+        return run_one(check, _subject(check, case))
+    except EvidenceMissing as gap:
+        return Outcome(check.id, Status.UNKNOWN, reason=str(gap))
+    except NotApplicable as gap:
+        return Outcome(check.id, Status.SKIPPED, reason=str(gap))
+
+
+def _subject(check: Check, case: Case) -> object:
+    package = check.find.__module__.partition(".")[0]
+    if package == "snapshots":
+        return case.database
+    return case if package == "drtool" else case.node
 
 
 def all_checks() -> tuple[Check, ...]:
