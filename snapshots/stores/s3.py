@@ -11,7 +11,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -246,6 +246,15 @@ def connect(
             f"s3://{bucket}: {_plain(wrong)}", "look at store.endpoint, store.region and store.ca"
         ) from wrong
     return S3Store(client, bucket, prefix)
+
+
+def make_bucket(bucket: str, config: StoreConfig, credentials: Credentials) -> None:
+    """For scratch servers, until they take a write; a store of a person's own is never made."""
+    store = connect(bucket, "", config, CONNECT_TIMEOUT, credentials)
+    with store._errors(""), suppress(store.client.exceptions.BucketAlreadyOwnedByYou):
+        store.client.create_bucket(Bucket=bucket)
+    store.put("ready", b"")
+    store.delete("ready")
 
 
 def _refusal(error: botocore.exceptions.ClientError, where: str) -> StoreFailed:
