@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -11,6 +12,7 @@ from drtool.host.machine import Host
 from manifests.editing import Change, Edit, changed, edit, reverse
 
 SHOWN = 90
+MOST_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,10 @@ class EditFile:
     after: str
 
     def describe(self) -> str:
-        shown = "; ".join(_words(change) for change in self.changes[:6])
-        more = f"; and {len(self.changes) - 6} more" if len(self.changes) > 6 else ""
-        return f"edit {self.path}: {shown}{more}"
+        counted = Counter(_words(change) for change in self.changes)
+        words = [f"{text} ({count} times)" if count > 1 else text for text, count in counted.items()]
+        more = [f"and {len(words) - MOST_SHOWN} more"] if len(words) > MOST_SHOWN else []
+        return f"edit {self.path}: {'; '.join(words[:MOST_SHOWN] + more)}"
 
     def apply(self, host: Host) -> None:
         self._turn(host, self.before, self.after, self.changes)

@@ -110,6 +110,9 @@ class Disk:
             raise
         self.sync(parent)
 
+    def link(self, parent: int, name: str, target: str) -> None:
+        os.symlink(target, name, dir_fd=parent)
+
     def remove_part(self, parent: int, name: str) -> None:
         """An unfinished file of our own; never anything else."""
         with suppress(FileNotFoundError):

@@ -143,6 +143,21 @@ class Host:
             self.disk.create(parent, part, data, 0o600 if mode is None else mode, owner)
             self.disk.replace(parent, part, name)
 
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link in the place of whatever link or file has the name, in one instant."""
+        with self._in(path) as (parent, name):
+            self.disk.remove_part(parent, self._part(name))
+            self.disk.link(parent, self._part(name), target)
+            self.disk.replace(parent, self._part(name), name)
+
+    def link_target(self, path: str) -> str:
+        """As written; "" where it is no link."""
+        with self._in(path) as (parent, name):
+            try:
+                return os.readlink(name, dir_fd=parent)
+            except OSError:
+                return ""
+
     def sweep(self, path: str) -> None:
         """Remove what a killed `replace` of this plan left beside `path`."""
         try:
@@ -181,19 +196,47 @@ class Host:
             self.disk.change_mode(parent, name, mode)
 
     def keep(self, path: str) -> None:
-        """Copy a file into this plan's own directory, once; a later call leaves the first copy."""
+        """Copy a file into this plan's own directory, or note that there is none; a later call leaves what is there."""
         copy = self.aside + path
-        if self.exists(copy):
+        if self.exists(copy) or self.remembered(_absent(path)) is not None:
+            return
+        if not self.exists(path):
+            self.remember(_absent(path), b"")
             return
         self.make_directories(str(PurePosixPath(copy).parent))
         self.replace(copy, self.read(path), self.mode(self.followed(path)))
 
     def put_back(self, path: str) -> None:
-        """The contents and mode that `keep` found; nothing where it was never called."""
+        """The contents and mode that `keep` found; a file that was not there then goes to this plan's directory."""
         copy = self.aside + path
         self.sweep(path)
-        if self.exists(copy) and self.read(copy) != self.read(path):
-            self.replace(path, self.read(copy), self.mode(copy))
+        if self.exists(copy):
+            if not self.exists(path) or self.read(copy) != self.read(path):
+                self.replace(path, self.read(copy), self.mode(copy))
+        elif self.remembered(_absent(path)) is not None and self.exists(path):
+            self.remember("made" + path.replace("/", "_"), self.read(path))
+            with self._in(path) as (parent, name):
+                self.disk.remove_part(parent, name)
+
+    def put_back_over_link(self, path: str) -> None:
+        """The file that `keep` found where a link is now."""
+        copy = self.aside + path
+        if self.exists(copy):
+            with self._in(path) as (parent, name):
+                owner = (os.geteuid(), os.getegid())
+                self.disk.create(parent, self._part(name), self.read(copy), self.mode(copy), owner)
+                self.disk.replace(parent, self._part(name), name)
+
+    def remember(self, name: str, data: bytes) -> None:
+        """Keep what is in no file (an object of the API, say) in this plan's own directory; the first one stays."""
+        place = f"{self.aside}/remembered/{name}"
+        if not self.exists(place):
+            self.make_directories(str(PurePosixPath(place).parent))
+            self.replace(place, data)
+
+    def remembered(self, name: str) -> bytes | None:
+        place = f"{self.aside}/remembered/{name}"
+        return self.read(place) if self.exists(place) else None
 
     def wait(self, until: Callable[[], str], seconds: float, what: str, hint: str = "") -> None:
         """Ask `until` each half second what is still missing; "" ends it, and TimedOut carries the last answer."""
@@ -202,3 +245,7 @@ class Host:
             if self.clock.now() >= end:
                 raise TimedOut(f"{what}: after {seconds:.0f} s {missing}", hint)
             self.clock.sleep(0.5)
+
+
+def _absent(path: str) -> str:
+    return "absent" + path.replace("/", "_")

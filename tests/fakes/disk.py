@@ -48,6 +48,10 @@ class DyingDisk(Disk):
         self._instant()
         super().remove_empty(parent, name)
 
+    def link(self, parent: int, name: str, target: str) -> None:
+        self._instant()
+        super().link(parent, name, target)
+
     def remove_part(self, parent: int, name: str) -> None:
         self._instant()
         super().remove_part(parent, name)

@@ -1,0 +1,64 @@
+"""`drtool undo`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from drtool.cli._output import columns, emit, output_option
+
+
+@click.command(epilog="Example: drtool undo --list")
+@click.argument("plan", default="", metavar="[PLAN]")
+@click.option("--list", "listing", is_flag=True, help="Plans of this node, and what each moved aside, with sizes.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
+@output_option
+def command(plan: str, listing: bool, yes: bool, progress: bool, output: str) -> None:
+    """Takes back a plan that was carried out, newest step first; without PLAN, the newest one.
+
+    PLAN is the id that was printed, or its beginning.
+    """
+    from drtool.cli._plan import agree, as_data, as_text, telling
+    from drtool.commands import carrying
+    from drtool.core.plan import Phase
+    from drtool.host.root import Root
+
+    root = Root(Path("/"))
+    if listing:
+        found = carrying.history(root)
+        emit(_as_data(found), output, lambda: _as_text(found))
+        return
+    chosen = carrying.find(root, plan, Phase.UNFINISHED, Phase.DONE).plan
+    if not yes:
+        click.echo(f"to be taken back, from the last step to the first:\n{as_text(chosen, '')}", err=True)
+        agree(chosen)
+    with telling(chosen, progress) as tell:
+        carrying.undo(root, chosen.id, tell)
+    emit(as_data(chosen, str(Phase.TAKEN_BACK)), output, lambda: f"taken back: {chosen.title}")
+
+
+def _as_data(found: Any) -> dict[str, Any]:
+    plans = [
+        {
+            "id": one.plan.id,
+            "title": one.plan.title,
+            "phase": str(one.state.phase),
+            "at": one.at,
+            "failure": one.state.failure,
+            "kept": [{"path": kept.path, "size": kept.size} for kept in one.kept],
+        }
+        for one in found
+    ]
+    return {"schemaVersion": 1, "plans": plans}
+
+
+def _as_text(found: Any) -> str:
+    if not found:
+        return "no plan was ever carried out on this node"
+    rows = [(one.plan.id, str(one.state.phase), one.plan.title) for one in found]
+    kept = [(kept.path, f"{kept.size:,}", one.plan.id) for one in found for kept in one.kept]
+    text = columns(("PLAN", "PHASE", "WHAT"), rows)
+    return f"{text}\n\n{columns(('MOVED ASIDE', 'BYTES', 'BY'), kept)}" if kept else text

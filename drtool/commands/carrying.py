@@ -1,0 +1,147 @@
+"""Plans on a node: start one, resume it, take it back, list what there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from drtool.core.errors import NotFound, Refused, UsageError
+from drtool.core.plan import Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
+from drtool.core.plan import undo as take_back
+from drtool.host.cri import SOCKETS, Runtime
+from drtool.host.journal import DiskJournal, lock, plans
+from drtool.host.machine import Host
+from drtool.host.processes import Proc
+from drtool.host.root import Root
+from drtool.host.systemd import Systemd
+from drtool.plans.catalogue import STEPS
+from drtool.plans.site import Draft, plan_id
+from manifests.document import Unparsable, parse
+
+KUBELET_CONFIGS = ("/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/config.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a plan moved aside or copied: where it lies, and its bytes."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A plan of this node, as its journal tells it. `at` is its last mark (RFC 3339)."""
+
+    plan: Plan[Host]
+    state: State
+    at: str
+    kept: tuple[Kept, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(kept.size for kept in self.kept)
+
+
+def plan_of(draft: Draft, cluster: str, now: datetime | None = None) -> Plan[Host]:
+    name = plan_id(draft.name, now or datetime.now(UTC))
+    return Plan(name, draft.title, cluster, draft.steps, draft.by_hand)
+
+
+def host(root: Root, plan: str) -> Host:
+    """This machine, for the steps of one plan."""
+    return Host(root, plan, Systemd(), Runtime(_socket(root)), Proc())
+
+
+def _socket(root: Root) -> Path:
+    """The runtime's socket as the kubelet's configuration names it, else the first that is there."""
+    for path in KUBELET_CONFIGS:
+        try:
+            named = parse(path, root.read(path, 1 << 20).data or b"")[0].get("containerRuntimeEndpoint")
+        except (Unparsable, IndexError):
+            continue
+        if named:
+            return root.directory / str(named).removeprefix("unix://").lstrip("/")
+    there = (path for path in SOCKETS if root.read(path, 0).kind == "socket")
+    return root.directory / next(there, SOCKETS[0]).lstrip("/")
+
+
+def start(root: Root, plan: Plan[Host], tell: Tell = untold) -> None:
+    """Carry out a plan that was printed and agreed to. Refuses while another one is unfinished."""
+    with lock(root):
+        for other in history(root):
+            if other.state.phase is Phase.UNFINISHED:
+                raise Refused(
+                    f"the plan {other.plan.id} ({other.plan.title}) is unfinished",
+                    f"drtool resume {other.plan.id} goes on with it, drtool undo {other.plan.id} takes it back",
+                )
+        journal = DiskJournal(root, plan.id)
+        journal.start(encode(plan))
+        carry_out(plan, host(root, plan.id), journal, tell)
+
+
+def resume(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
+    """Go on with a plan that was killed or interrupted, from the step it was at."""
+    with lock(root):
+        found = find(root, name, Phase.UNFINISHED)
+        carry_out(found.plan, host(root, found.plan.id), DiskJournal(root, found.plan.id), tell)
+        return found.plan
+
+
+def undo(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
+    """Take a plan back, newest step first. Only the newest plan that stands may be taken back."""
+    with lock(root):
+        found = find(root, name, Phase.UNFINISHED, Phase.DONE)
+        later = [
+            one for one in history(root) if one.plan.id > found.plan.id and one.state.phase is not Phase.TAKEN_BACK
+        ]
+        if later:
+            raise Refused(
+                f"the plan {later[-1].plan.id} ({later[-1].plan.title}) was carried out after it",
+                f"take that one back first: drtool undo {later[-1].plan.id}",
+            )
+        take_back(found.plan, host(root, found.plan.id), DiskJournal(root, found.plan.id), tell)
+        return found.plan
+
+
+def find(root: Root, name: str, *phases: Phase) -> Carried:
+    """The plan of that id (or its beginning); without a name, the newest in one of the phases."""
+    known = [one for one in history(root) if one.plan.id.startswith(name)]
+    fitting = [one for one in known if one.state.phase in phases]
+    if name and known and not fitting:
+        raise UsageError(f"the plan {known[-1].plan.id} is {known[-1].state.phase}")
+    if name and len(fitting) > 1:
+        raise UsageError(f"{name} begins {len(fitting)} plans' ids", "drtool undo --list shows them")
+    if not fitting:
+        raise NotFound(f"no plan {name or ' or '.join(phases)} on this node", "drtool undo --list shows what there is")
+    return fitting[-1]
+
+
+def history(root: Root) -> tuple[Carried, ...]:
+    """Every plan that was begun on this node, oldest first."""
+    return tuple(_carried(root, journal) for journal in plans(root))
+
+
+def _carried(root: Root, journal: DiskJournal) -> Carried:
+    plan, marks = decode(journal.encoded(), STEPS), journal.marks()
+    return Carried(plan, state(marks), marks[-1].at if marks else "", tuple(_kept(root, plan)))
+
+
+def _kept(root: Root, plan: Plan[Host]) -> Iterator[Kept]:
+    places = [place for step in plan.steps if isinstance(step, Keeps) for place in step.kept(plan.id)]
+    for place in dict.fromkeys((f"/var/lib/drtool/plans/{plan.id}/aside", *places)):
+        size = _size(root.directory / place.lstrip("/"))
+        if size is not None:
+            yield Kept(place, size)
+
+
+def _size(place: Path) -> int | None:
+    """Bytes of a file or of all below a directory; None where there is nothing."""
+    if not os.path.lexists(place):
+        return None
+    if not place.is_dir() or place.is_symlink():
+        return place.lstat().st_size
+    return sum((Path(base) / name).lstat().st_size for base, _, names in os.walk(place) for name in names)
