@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from drtool.core.errors import DrtoolError, Unsound
 from drtool.core.events import Listener, Progress, silent
-from snapshots import bolt, bundle, catalog, figures, inventory, seal
+from snapshots import bundle, catalog, figures, inventory, seal
 from snapshots.bundle import Bundle
 from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
 from snapshots.etcd import Etcd, EtcdAccess, Status, TrailerCheck
 from snapshots.stores.store import Store, StoreFailed
+from snapshots.streamcheck import StreamCheck
 from snapshots.transfer import Sending, plain_pieces
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def take(
 
 def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, Any]]:
     name = f"db.{run.suffix}"
-    trailer, check = TrailerCheck(), StreamFigures()
+    trailer, check = TrailerCheck(), StreamCheck("the snapshot")
     size, shown = source.status.db_size, 0.0
     with (
         Etcd(source.access) as etcd,
@@ -123,13 +122,13 @@ def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, 
     ):
         for piece in etcd.snapshot(limits.stall, limits.total):
             trailer.feed(piece)
-            check.feed(piece)
+            check.feed(bytes(piece))
             sealer.write(piece)
             if (now := time.monotonic()) - shown > 0.1:
                 shown = now
                 run.listener(Progress("stream", trailer.size, size))
         digest = trailer.finish()
-        found = check.finish()
+        found = figures_of(check.finish(), "the snapshot")
         sizes = sealer.finish(digest)
         sending.finish()
     return _part(name, sizes), found
@@ -187,26 +186,20 @@ def _part(name: str, sizes: seal.Sizes) -> Part:
     return Part(name, sizes.plain_size, sizes.plain_sha256, sizes.sealed_size, sizes.sealed_sha256)
 
 
-class StreamFigures:
-    """The db's own figures, from its bytes as they pass."""
-
-    def __init__(self) -> None:
-        self._file = os.fdopen(os.memfd_create("db"), "w+b")
-
-    def feed(self, piece: bytes | memoryview) -> None:
-        self._file.write(piece)
-
-    def finish(self) -> dict[str, Any]:
-        self._file.flush()
-        with self._file as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            found = figures.status(bolt.parse(data, "the snapshot"), trailer=False)
-            if not found.structure.sound or found.figures is None or found.cluster is None:
-                raise Unsound(f"the snapshot's structure is broken: {found.structure.faults[:1]}")
-            return {
-                "revision": found.figures.revision,
-                "compact_revision": found.figures.compacted,
-                "raft_index": found.cluster.consistent_index,
-                "raft_term": found.cluster.term,
-                "keys": found.figures.total_key,
-                "keys_by_prefix": found.figures.keys_by_prefix(),
-            }
+def figures_of(found: figures.Status, name: str) -> dict[str, Any]:
+    """What a record keeps of a checked db. Raises Unsound where the db is broken."""
+    for fault in found.structure.faults:
+        raise Unsound(
+            f"{name}: page {fault.page}: {fault.reason}",
+            "etcd's own db is damaged: check the other members, and restore from an older backup",
+        )
+    if found.figures is None or found.cluster is None:
+        raise Unsound(f"{name} holds no etcd data")
+    return {
+        "revision": found.figures.revision,
+        "compact_revision": found.figures.compacted,
+        "raft_index": found.cluster.consistent_index,
+        "raft_term": found.cluster.term,
+        "keys": found.figures.total_key,
+        "keys_by_prefix": found.figures.keys_by_prefix(),
+    }

@@ -16,7 +16,8 @@ from drtool.core.events import Listener, silent
 from snapshots import inventory
 from snapshots.catalog import Backup, Record, Report
 from snapshots.stores.store import StoreFailed
-from snapshots.take import StreamFigures
+from snapshots.streamcheck import StreamCheck
+from snapshots.take import figures_of
 from snapshots.transfer import sealed_pieces
 
 
@@ -61,10 +62,10 @@ def _look(shelf: Shelf, backup: Backup, opens: bool, listener: Listener) -> None
             for _ in sealed_pieces(shelf.store, backup.record.path, part, listener):
                 pass
         return
-    check = StreamFigures()
+    check = StreamCheck(backup.id)
     for piece in fetch.db_pieces(shelf, backup, listener):
         check.feed(piece)
-    _compare(backup.record, check.finish())
+    _compare(backup.record, figures_of(check.finish(), backup.id))
     fetch.node_bundle(shelf, backup)
 
 
