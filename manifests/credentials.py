@@ -22,7 +22,7 @@ class Credential:
     """`pem` holds the chain that is presented, `key` the private key; either may be missing from the tree.
 
     `verified_by` are the CA files of those who check it; `loss` is how bad it is when it no longer works; `embedded` is
-    true for a certificate inside a kubeconfig.
+    true for a certificate inside a kubeconfig, `config` the kubeconfig that presents it.
     """
 
     role: str
@@ -37,6 +37,7 @@ class Credential:
     layer: Layer
     serving: bool = False
     embedded: bool = False
+    config: Kubeconfig | None = None
 
     @property
     def certificate(self) -> Certificate | None:
@@ -180,6 +181,7 @@ def _from_kubeconfig(node: Node, config: Kubeconfig, role: str, loss: Severity, 
         loss=loss,
         layer=layer,
         embedded=not config.client_file,
+        config=config,
     )
 
 

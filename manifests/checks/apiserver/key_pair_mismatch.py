@@ -1,0 +1,59 @@
+"""A certificate and its private key are not a pair.
+
+The program that reads them exits with "tls: private key does not match public key". A running API server keeps the pair
+that it has until it restarts, so the outage may come long after the edit. Looked at: every pair that a flag or a
+kubeconfig names, and the CAs with their keys.
+
+Fix: put the half that belongs to it back from a backup, or issue the pair anew.
+"""
+
+from collections.abc import Iterator
+
+from drtool.core.check import EvidenceMissing
+from drtool.core.report import Finding, Fix, Layer, Severity
+from manifests.credentials import Credential, credentials, private_half
+from manifests.expected import AUTHORITIES
+from manifests.node import PKI, Node
+from manifests.trust import trusted
+
+SEVERITY = Severity.CRITICAL
+FIX = Fix("drtool fix key-pair-mismatch", "issues the pair anew with the same names")
+
+
+def find(node: Node) -> Iterator[Finding]:
+    compared = 0
+    found = credentials(node)
+    for credential in found:
+        certificate, key = credential.certificate, credential.key
+        if certificate is None or key is None or not key.private_keys or not certificate.public_key:
+            continue
+        compared += 1
+        if key.private_keys[0] != certificate.public_key:
+            where = "holds" if credential.key_path == credential.path else f"and {credential.key_path} hold"
+            yield Finding(
+                f"{credential.path} {where} a certificate and a key that are no pair ({credential.role})",
+                (certificate.says(f"public key {certificate.public_key[:16]}"), credential.evidence),
+                severity=max(credential.loss, Severity.ERROR) if credential.config else credential.loss,
+                layer=credential.layer,
+                fix=FIX,
+            )
+    yield from _authorities(node, found)
+    if not compared:
+        raise EvidenceMissing("no certificate with its key in this tree")
+
+
+def _authorities(node: Node, found: tuple[Credential, ...]) -> Iterator[Finding]:
+    """One certificate of a bundle is enough. A CA that does not fit its leafs either is named by issuer-mismatch."""
+    for authority in AUTHORITIES:
+        path = f"{PKI}/{authority.path}.crt"
+        pem, key = node.pems.get(path), private_half(node, path.removesuffix(".crt") + ".key")
+        if pem is None or not pem.certificates or key is None or not key.private_keys:
+            continue
+        of_it = [c for c in found if c.pem is not None and c.pem.certificates and path in dict(c.verified_by)]
+        fits = all(trusted(credential.pem, pem.certificates) for credential in of_it if credential.pem)
+        if fits and key.private_keys[0] not in {certificate.public_key for certificate in pem.certificates}:
+            yield Finding(
+                f"{path} and its .key are no pair: nothing can be signed",
+                (pem.certificates[0].says(f"public key {pem.certificates[0].public_key[:16]}"),),
+                layer=Layer.CONTROLLERS,
+            )
