@@ -264,14 +264,17 @@ def opened(path: Path) -> Iterator[Bolt]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError as absent:
         raise NotFound(f"{path}: no such file") from absent
-    with os.fdopen(descriptor, "rb") as file:
-        info = os.fstat(file.fileno())
+    try:
+        info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
             raise Unsound(f"{path} is no regular file", "give a snapshot or a member's snap/db")
         if info.st_size == 0:
             raise Unsound(f"{path} is empty", "use another copy or an older backup")
-        with mmap.mmap(file.fileno(), info.st_size, access=mmap.ACCESS_READ) as data:
-            yield parse(data, str(path))
+        data = mmap.mmap(descriptor, info.st_size, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+    with data:
+        yield parse(data, str(path))
 
 
 def parse(data: Data, name: str) -> Bolt:

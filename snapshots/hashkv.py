@@ -22,12 +22,13 @@ REPORT_EVERY = 4096
 
 @dataclass(frozen=True, slots=True)
 class HashKV:
-    """`hash` as etcd 3.4.34, 3.5.16, 3.6 and newer answer it, `older_hash` as older servers do: they differ where the
-    compaction's own revision is a deletion. `compact_revision` is -1 where nothing was compacted.
+    """`compact_revision` is -1 where nothing was compacted.
+
+    Older servers (to 3.4.33 and 3.5.15) remove a deletion at the compaction's own revision; newer ones keep it and
+    leave it out of the hash, so that both answer the same.
     """
 
     hash: int
-    older_hash: int
     compact_revision: int
     revision: int
 
@@ -41,39 +42,21 @@ def hashkv(keyspace: Keyspace, revision: int = 0, listener: Listener = silent) -
     if at < compacted:
         raise UsageError(f"{keyspace.bolt.name}: revision {at} is compacted: the oldest is {compacted}")
     keep = _keep(keyspace, at, compacted, listener)
-    hashes = _Hashes(compacted)
-    limit, data = (at + 1).to_bytes(8), keyspace.bolt.data
+    beyond, limit = (compacted + 1).to_bytes(8), (at + 1).to_bytes(8)
+    edge = compacted.to_bytes(8) if compacted >= 0 else b"none"
+    crc, data = crc32c(b"key"), keyspace.bolt.data
     for columns in _pages(keyspace, "hash", listener):
         keys = columns.keys
         if keys[0] >= limit:
             break
-        if hashes.beyond <= keys[0] and keys[-1] < limit and _back_to_back(columns):
-            hashes.add(data[columns.starts[0] - len(keys[0]) : columns.ends[-1]])
+        if beyond <= keys[0] and keys[-1] < limit and _back_to_back(columns):
+            crc = crc32c(data[columns.starts[0] - len(keys[0]) : columns.ends[-1]], crc)
             continue
         for key, start, end in zip(keys, columns.starts, columns.ends, strict=True):
-            if key < limit and (key >= hashes.beyond or not keep or key in keep):
-                hashes.add_pair(key, data[start:end])
-    return HashKV(hashes.new, hashes.old, compacted, at)
-
-
-class _Hashes:
-    """Both hashes; they are one until a deletion at the compaction's revision sets them apart."""
-
-    def __init__(self, compacted: int) -> None:
-        self.new = self.old = crc32c(b"key")
-        self.beyond = (compacted + 1).to_bytes(8)
-        self.edge = compacted.to_bytes(8) if compacted >= 0 else b"none"
-
-    def add(self, region: bytes) -> None:
-        apart = self.old != self.new
-        self.new = crc32c(region, self.new)
-        self.old = crc32c(region, self.old) if apart else self.new
-
-    def add_pair(self, key: bytes, value: bytes) -> None:
-        if len(key) == TOMBSTONE_SIZE and key.startswith(self.edge):
-            self.old = crc32c(value, crc32c(key, self.old))
-        else:
-            self.add(key + value)
+            dropped = key < beyond and keep and key not in keep
+            if key < limit and not dropped and not (len(key) == TOMBSTONE_SIZE and key.startswith(edge)):
+                crc = crc32c(data[start:end], crc32c(key, crc))
+    return HashKV(crc, compacted, at)
 
 
 def _pages(keyspace: Keyspace, phase: str, listener: Listener) -> Iterator[Columns]:

@@ -29,13 +29,9 @@ def command(file: Path, revision: int, progress: bool, output: str) -> None:
         "hash": found.hash,
         "compactRevision": found.compact_revision,
         "revision": found.revision,
-        "olderHash": found.older_hash,
     }
-    older = ""
-    if found.older_hash != found.hash:
-        older = f"; servers before 3.4.34 and 3.5.16 answer {found.older_hash}"
     emit(
         data,
         output,
-        lambda: f"{found.hash} at revision {found.revision}, compacted at {found.compact_revision}{older}",
+        lambda: f"{found.hash} at revision {found.revision}, compacted at {found.compact_revision}",
     )

@@ -1,0 +1,3 @@
+from tests.snapshots.real import snapshot
+
+__all__ = ["snapshot"]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from snapshots import amend, bolt, figures
+from snapshots.figures import Status
+from snapshots.mvcc import Revision, encode_revision
+from snapshots.streamcheck import StreamCheck
+from tests.builders import etcd_db
+from tests.snapshots import real
+
+MANY = [(number + 2, b"/registry/pods/ns/%05d" % (number % 4000), b"v" * (number % 300)) for number in range(6000)]
+
+
+def test_figures_are_those_of_etcdutl(snapshot: tuple[str, Path]) -> None:
+    name, path = snapshot
+    want = real.load(name, "status.json")
+    found = figures.read(path)
+    assert found.figures is not None
+    assert {
+        "hash": found.figures.hash,
+        "revision": found.figures.revision,
+        "totalKey": found.figures.total_key,
+        "totalSize": found.figures.total_size,
+        "version": found.figures.version,
+    } == want
+    assert found.structure.sound
+    assert found.trailer is True
+
+
+@pytest.mark.parametrize("line", real.LINES)
+def test_members_leases_and_compaction_are_the_servers(line: str, tmp_path: Path) -> None:
+    (tmp_path / "db").write_bytes(real.data(f"etcd-{line}"))
+    found = figures.read(tmp_path / "db")
+    truth = real.load(f"etcd-{line}", "truth.json")
+    assert found.figures is not None
+    assert found.cluster is not None
+    assert found.figures.compacted == truth["compactRevision"]
+    assert [one.id for one in found.cluster.members] == [truth["memberId"]]
+    assert found.cluster.leases == len(truth["leases"])
+    assert found.cluster.version == f"{line}.0"
+
+
+@pytest.mark.parametrize("page_size", [1024, 4096, 16384, 65536])
+def test_a_stream_tells_what_the_file_tells(page_size: int) -> None:
+    buckets = {b"key": etcd_db.key_bucket(MANY), b"meta": {b"storageVersion": b"3.6.0"}}
+    data = etcd_db.snapshot(buckets, page_size)
+    assert streamed(data, 1000) == without_names(figures.status(bolt.parse(data, "db")))
+
+
+@pytest.mark.parametrize("chunk", [1, 31, 4096, 32768, 10_000_000])
+def test_the_size_of_the_chunks_does_not_matter(chunk: int) -> None:
+    data = etcd_db.snapshot({b"key": etcd_db.key_bucket(MANY[:60])})
+    assert streamed(data, chunk) == without_names(figures.status(bolt.parse(data, "db")))
+
+
+def test_real_snapshots_stream_like_files(snapshot: tuple[str, Path]) -> None:
+    data = snapshot[1].read_bytes()
+    assert streamed(data, 32768) == without_names(figures.status(bolt.parse(data, "snapshot")))
+
+
+def streamed(data: bytes, chunk: int) -> Status:
+    check = StreamCheck("db")
+    for at in range(0, len(data), chunk):
+        check.feed(data[at : at + chunk])
+    return check.finish()
+
+
+def without_names(status: Status) -> Status:
+    """A stream does not keep the names of the most rewritten keys."""
+    assert status.figures is not None
+    return replace(status, figures=replace(status.figures, rewritten=()))
+
+
+def test_prefixes_count_live_keys_and_all_revisions() -> None:
+    changes = [
+        (2, b"/registry/pods/a/b", b"x"), (3, b"/registry/pods/a/b", b"xy"), (4, b"/registry/pods/a/c", b"x"),
+        (5, b"/registry/pods/a/c", None), (6, b"compact_rev_key", b"1"),
+    ]  # fmt: skip
+    status = figures.status(bolt.parse(etcd_db.db({b"key": etcd_db.key_bucket(changes)}), "db"))
+    assert status.figures is not None
+    found = {one.prefix: (one.keys, one.revisions) for one in status.figures.prefixes}
+    assert found == {b"/registry/pods/": (1, 4), b"compact_rev_key": (1, 1)}
+    assert status.figures.total_key == 2
+    assert [one.revisions for one in status.figures.rewritten[:2]] == [2, 2]
+    assert status.figures.keys_by_prefix() == {"/registry/pods/": 1, "compact_rev_key": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "prefix"),
+    [
+        (b"/registry/pods/ns/name", b"/registry/pods/"),
+        (b"/registry/services/specs/ns/name", b"/registry/services/specs/"),
+        (b"/registry/apiregistration.k8s.io/apiservices/x", b"/registry/apiregistration.k8s.io/apiservices/"),
+        (b"/registry/ranges/serviceips", b"/registry/ranges/serviceips"),
+        (b"/registry/health", b"/registry/health"),
+        (b"/other/x", b"/other/"),
+        (b"plain", b"plain"),
+        (b"", b""),
+        (b"/registry/", b"/registry/"),
+    ],
+)
+def test_the_prefix_of_a_key(key: bytes, prefix: bytes) -> None:
+    assert figures.prefix_of(key) == prefix
+
+
+def test_a_damaged_page_is_named_and_the_rest_counted() -> None:
+    data = bytearray(etcd_db.db({b"key": etcd_db.key_bucket(MANY)}))
+    pages = leaves(bytes(data))
+    bad = pages[len(pages) // 2].number
+    data[bad * 4096] ^= 0xFF
+    status = figures.status(bolt.parse(bytes(data), "db"))
+    assert [fault.page for fault in status.structure.faults] == [bad]
+    assert status.figures is not None
+    assert 3800 < status.figures.total_key < 4000
+    again = streamed(bytes(data), 5000)
+    assert [fault.page for fault in again.structure.faults] == [bad]
+    assert again.figures is not None
+    assert again.figures.total_key == status.figures.total_key
+
+
+def leaves(data: bytes) -> list[bolt.Page]:
+    db = bolt.parse(data, "db")
+    return list(db.leaves(db.buckets()[b"key"]))
+
+
+def test_keys_out_of_order_are_a_fault_of_their_page() -> None:
+    pairs = etcd_db.key_bucket(MANY)
+    data = etcd_db.db({b"key": pairs})
+    swapped = encode_revision(Revision(100)), encode_revision(Revision(999_999))
+    broken = data.replace(*swapped)
+    status = figures.status(bolt.parse(broken, "db"))
+    assert not status.structure.sound
+    assert "not after the one before it" in status.structure.faults[0].reason or "beyond" in str(status.structure)
+    assert [fault.page for fault in streamed(broken, 4096).structure.faults][:1] == [status.structure.faults[0].page]
+
+
+def test_a_stored_freelist_is_held_against_the_tree() -> None:
+    data = etcd_db.db({b"key": etcd_db.key_bucket(MANY[:50])})
+    db = bolt.parse(data, "db")
+    sound = with_freelist(data, db.meta, (2,))
+    assert figures.status(bolt.parse(sound, "db")).structure.sound
+    assert streamed(sound, 4096).structure.sound
+    for wrong in ((), (2, 3), (2, 2), (9999,)):
+        assert not figures.status(bolt.parse(with_freelist(data, db.meta, wrong), "db")).structure.sound
+        assert not streamed(with_freelist(data, db.meta, wrong), 4096).structure.sound
+
+
+def with_freelist(data: bytes, meta: bolt.Meta, free: tuple[int, ...]) -> bytes:
+    number = meta.pages
+    ids = b"".join(page.to_bytes(8, "little") for page in free)
+    page = (bolt.HEADER.pack(number, bolt.FREELIST, len(free), 0) + ids).ljust(4096, b"\0")
+    changed = meta._replace(freelist=number, pages=number + 1)
+    metas = sorted(
+        (amend.meta_page(changed._replace(txid=txid), txid % 2) for txid in (4, 5)), key=lambda page: page[:8]
+    )
+    return b"".join(metas) + data[8192:] + page
