@@ -1,0 +1,5 @@
+"""`python -m drtool.cli`"""
+
+from drtool.cli import main
+
+main()
