@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
+from snapshots.mvcc import Change
 from snapshots.registry import encryption, envelope, keys, served
 from snapshots.registry.encryption import Keys, Locked
 from snapshots.registry.envelope import Damaged
@@ -106,14 +107,22 @@ def read(pair: Pair, place: Place, secrets: Keys, stored: bool = False) -> Objec
     return Object(place, pair.key, pair.mod_revision, pair.create_revision, body, trouble)
 
 
+def _no_changes(_: bytes) -> Iterable[Change]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Registry:
-    """The Kubernetes objects of a source. `name` is what errors call it, `root` the API server's --etcd-prefix."""
+    """The Kubernetes objects of a source. `name` is what errors call it, `root` the API server's --etcd-prefix.
+
+    `changes` gives what the source holds of a key's past, oldest first.
+    """
 
     source: Source = field(repr=False)
     name: str
     secrets: Keys = field(default_factory=Keys, repr=False)
     root: str = PREFIX
+    changes: Callable[[bytes], Iterable[Change]] = field(default=_no_changes, repr=False)
 
     @cached_property
     def resources(self) -> Resources:
@@ -137,9 +146,9 @@ class Registry:
         for found in self._below(f"{self.root}/".encode()):
             yield _named(found, self.resources.of(found.place)) if found.trouble else found
 
-    def places(self) -> Iterator[Place]:
-        """Where every object lies; nothing is decoded."""
-        for key in self.source.keys(f"{self.root}/".encode()):
+    def places(self, prefix: bytes = b"") -> Iterator[Place]:
+        """Where every object lies, or those below `prefix`; nothing is decoded."""
+        for key in self.source.keys(prefix or f"{self.root}/".encode()):
             found = keys.place(key, self.root)
             if found is not None:
                 yield found
