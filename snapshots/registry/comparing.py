@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 ABSENT = object()
 NAMES = ("name", "key", "type", "containerPort", "port", "mountPath", "ip", "uid")
 """What tells a list's elements apart, where each has it and no two share it."""
-NOISE = (("status",), ("metadata", "resourceVersion"), ("metadata", "managedFields"), ("metadata", "generation"))
+SERVER_KEPT = frozenset({"resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink"})
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Difference(NamedTuple):
@@ -63,8 +64,11 @@ def _quoted(name: str) -> str:
 
 def without_noise(body: dict[str, Any]) -> dict[str, Any]:
     """What people mean by an object: no status, no bookkeeping of the server's."""
-    out = {name: value for name, value in body.items() if (name,) not in NOISE}
+    out = {name: value for name, value in body.items() if name != "status"}
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
-        out["metadata"] = {name: value for name, value in metadata.items() if ("metadata", name) not in NOISE}
+        kept = {name: value for name, value in metadata.items() if name not in SERVER_KEPT}
+        annotations = kept.pop("annotations", None) or {}
+        told = {name: value for name, value in annotations.items() if name != LAST_APPLIED}
+        out["metadata"] = kept | ({"annotations": told} if told else {})
     return out

@@ -6,7 +6,8 @@ import base64
 import binascii
 from typing import Any
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+from snapshots.registry.comparing import LAST_APPLIED
+
 HIDDEN = "<hidden>"
 
 

@@ -144,7 +144,11 @@ class Registry:
     def everything(self) -> Iterator[Object]:
         """Every object of the API, key by key."""
         for found in self._below(f"{self.root}/".encode()):
-            yield _named(found, self.resources.of(found.place)) if found.trouble else found
+            yield self.named(found)
+
+    def named(self, found: Object) -> Object:
+        """With the kind that its key tells, where it cannot be read."""
+        return _named(found, self.resources.of(found.place)) if found.trouble else found
 
     def places(self, prefix: bytes = b"") -> Iterator[Place]:
         """Where every object lies, or those below `prefix`; nothing is decoded."""

@@ -49,6 +49,9 @@ class Selector(NamedTuple):
         return ",".join(map(str, self.requirements))
 
 
+EVERYTHING = Selector()
+
+
 def parse(text: str) -> Selector:
     """`app=front,tier!=db,env in (a,b),!legacy`; UsageError for anything else."""
     requirements, at = [], 0
