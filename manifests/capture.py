@@ -99,8 +99,6 @@ CONFIGURATION = (
     "/run/dockershim.sock",
     "/var/run/dockershim.sock",
     "/run/flannel/subnet.env",
-    "/usr/bin/kubelet",
-    "/usr/local/bin/kubelet",
     "/drtool/*.json",
     "/drtool/kubeadm-config.yaml",
 )
@@ -164,6 +162,7 @@ DISTRIBUTIONS = (
     "/etc/etcd.env",
     "/etc/ssl/etcd/ssl",
 )
+PROGRAMS = ("/usr/bin/kubelet", "/usr/local/bin/kubelet")
 DATA = ("/var/lib/etcd", "/var/lib/etcd/member", "/var/lib/etcd/member/snap/*", "/var/lib/etcd/member/wal/*")
 
 NAMED_IN = re.compile(
@@ -227,7 +226,7 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     take(_expanded(root, CONFIGURATION), MIB)
     take(_expanded(root, KERNEL), 4 * MIB)
     take(_expanded(root, DISTRIBUTIONS), 0)
-    take(_expanded(root, DATA), 0)
+    take(_expanded(root, (*PROGRAMS, *DATA)), 0)
     take(_named(entries.values()), MIB)
     for directory in _static_pod_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)
@@ -242,7 +241,7 @@ def _capture(
         **entries,
         **{path: Entry(path, "file", 0o600, size=len(data), data=data) for path, data in told.items()},
     }
-    return Capture(MappingProxyType(entries), MappingProxyType(dict(listings)), live, _captured_at(entries))
+    return Capture(MappingProxyType(entries), MappingProxyType(dict(listings)), live, captured_at(entries))
 
 
 def _expanded(root: Root, patterns: Iterable[str]) -> Iterator[str]:
@@ -273,7 +272,7 @@ def _static_pod_directories(entries: Mapping[str, Entry]) -> set[str]:
     return found - {"/etc/kubernetes/manifests"}
 
 
-def _captured_at(entries: Mapping[str, Entry]) -> datetime | None:
+def captured_at(entries: Mapping[str, Entry]) -> datetime | None:
     entry = entries.get("/drtool/capture.json")
     if entry is None or entry.data is None:
         return None

@@ -20,6 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from drtool.core.report import Evidence
 
+WITHHELD, CANNOT_BE_READ = "WITHHELD ", " cannot be read: "
 BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
 
 
@@ -168,12 +169,15 @@ def read_pem(path: str, data: bytes, line: int | None = None) -> Pem:
             der = base64.b64decode(_body(match[2]), validate=True)
             if label in {"CERTIFICATE", "TRUSTED CERTIFICATE"}:
                 certificates.append(_certificate(path, here, der))
+            elif label.startswith(WITHHELD):
+                label = label.removeprefix(WITHHELD)
+                private.append(_kept(der))
             elif label.endswith("PRIVATE KEY"):
                 private.append(_private(label, der))
             elif label.endswith("PUBLIC KEY"):
                 public.append(_public(label, der))
         except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm) as error:
-            problem = problem or f"the {label} block at line {here} cannot be read: {_short(error)}"
+            problem = problem or f"the {label} block at line {here}{CANNOT_BE_READ}{_short(error)}"
     if not blocks and not problem:
         problem = "no PEM block in it"
     return Pem(path, tuple(certificates), tuple(private), tuple(public), problem)
@@ -190,6 +194,21 @@ def _certificate(path: str, line: int | None, der: bytes) -> Certificate:
     found = Certificate(path, line, certificate)
     _ = found.dns_names, found.not_after  # what cannot be decoded is said here, not in a check
     return found
+
+
+def withheld_block(label: str, read: Pem) -> bytes:
+    """What stands for a private key in a bundle: a block from which `read_pem` learns what it learned from the key."""
+    said = read.private_keys[0] if read.private_keys else "!" + read.problem.partition(CANNOT_BE_READ)[2]
+    body = base64.b64encode(said.encode())
+    return b"-----BEGIN %b-----\n%b\n-----END %b-----" % (name := (WITHHELD + label).encode(), body, name)
+
+
+def _kept(said: bytes) -> str:
+    """The public half's SHA-256, or ValueError with what was wrong with the key."""
+    text = said.decode("utf-8", "replace")
+    if re.fullmatch(r"[0-9a-f]{64}", text):
+        return text
+    raise ValueError(text.removeprefix("!"))
 
 
 def certificate_of(place: str, der: bytes) -> Certificate | None:

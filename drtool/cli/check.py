@@ -9,10 +9,10 @@ import click
 
 from drtool.cli._output import emit, output_option, visible
 from drtool.commands.check import Report, as_data, check, dotted
+from drtool.commands.tree import opened
 from drtool.core.causes import Judged
 from drtool.core.errors import CannotTell
 from drtool.core.report import Role, Severity, Status
-from drtool.host.root import Root
 
 MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
 
@@ -33,7 +33,12 @@ class Moment(click.ParamType[datetime]):
 
 
 @click.command(epilog="Example: drtool check --root /mnt/cp-1 --at 2026-12-15T00:00:00Z")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), help="A node's tree or unpacked bundle.")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    help="A node's tree, or a bundle of `drtool collect`, packed or not.",
+)
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @click.option(
     "--fail-on",
@@ -46,7 +51,8 @@ class Moment(click.ParamType[datetime]):
 @output_option
 def command(root: Path, at: datetime | None, fail_on: str, no_probe: bool, output: str) -> int:
     """Read the node and name root causes first, then consequences and risks."""
-    report = check(Root(root.resolve()), at, probe=not no_probe)
+    with opened(root) as tree:
+        report = check(tree, at, probe=not no_probe)
     emit(as_data(report), output, lambda: as_text(report))
     worst = report.worst()
     if worst is not None and worst >= Severity[fail_on.upper()]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,14 @@ from drtool.commands.endpoints import etcd_clients, runtime_socket, targets
 from drtool.commands.etcd_live import ask_etcd
 from drtool.core.errors import DrtoolError
 from drtool.host import filesystems, listeners, programs, runtime
-from drtool.host.patience import together
+from drtool.host.patience import Patience, together
 from drtool.host.probes import Answer, probe_all
 from drtool.host.root import Root
 from manifests import live
 from manifests.capture import Capture, capture
 from manifests.certificates import certificate_of, utc
 from manifests.node import Node
+from manifests.saved import is_bundle, restored
 
 OVERALL = 10.0
 UNITS = ("kubelet.service", "containerd.service", "crio.service", "docker.service", "cri-docker.service")
@@ -37,7 +39,9 @@ Question = Callable[[], Mapping[str, Any]]
 
 def gather(root: Root, probe: bool = True) -> Capture:
     """Reads the node's files and, where it is this machine and `probe` is not off, asks its programs."""
-    files = capture(root)
+    if root.live and root.patience is None:
+        root = replace(root, patience=Patience())
+    files = (restored(root) if is_bundle(root) else None) or capture(root)
     if not (root.live and probe):
         return files
     return files.told(ask(Node(files, datetime.now(UTC)), root))
@@ -55,15 +59,15 @@ def ask(node: Node, root: Root, overall: float = OVERALL) -> dict[str, bytes]:
             missing[path] = _reason(answer)
         else:
             told.update({name: _encoded(data) for name, data in answer.items()})
-    told["/drtool/capture.json"] = _encoded(record(missing))
+    told["/drtool/capture.json"] = _encoded(record(missing, datetime.now(UTC)))
     return told
 
 
-def record(missing: Mapping[str, str]) -> dict[str, Any]:
+def record(missing: Mapping[str, str], at: datetime) -> dict[str, Any]:
     """capture.json: when, by which drtool, and what could not be had."""
     return {
         "schemaVersion": 1,
-        "capturedAt": utc(datetime.now(UTC)),
+        "capturedAt": utc(at),
         "drtool": importlib.metadata.version("drtool"),
         "missing": dict(missing),
     }

@@ -1,0 +1,60 @@
+"""A bundle of one node's evidence: what `check --root` needs to judge it elsewhere, and no secret."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from drtool.commands.capture import gather, record
+from drtool.host.archive import pack
+from drtool.host.patience import Patience
+from drtool.host.root import Root
+from drtool.host.writing import beside
+from manifests import saved
+from manifests.capture import Capture
+from manifests.live import read_json
+from manifests.node import seen
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """`files` counts what the bundle holds, `unreadable` names what it could not have, with the reason."""
+
+    path: Path
+    size: int
+    files: int
+    unreadable: tuple[tuple[str, str], ...]
+
+
+def collect(root: Root, to: Path | None = None, probe: bool = True) -> Collected:
+    """Writes the bundle of the node below `root`, complete or not at all; `to` is its file, else one in this directory.
+
+    What cannot be read, or hangs, is noted and the rest goes on. Raises OSError where the bundle cannot be written.
+    """
+    taken = gather(Root(root.directory, Patience()), probe)
+    node = seen(taken)
+    at = taken.at or datetime.now(UTC)
+    said = read_json(taken.entry("/drtool/capture.json"))
+    missing = said.get("missing") if isinstance(said, dict) else None
+    kept = saved.files(taken, record(missing if isinstance(missing, dict) else {}, at))
+    name = f"drtool-{_safe(node.name) or 'node'}-{at:%Y%m%dT%H%M%SZ}"
+    path = to or Path(f"{name}.tar.gz")
+    with beside(path) as file:
+        pack(kept, name, at.timestamp(), file)
+    gaps = tuple(_unreadable(taken)) + tuple((missing or {}).items() if isinstance(missing, dict) else ())
+    return Collected(path, path.stat().st_size, len(kept), gaps)
+
+
+def _unreadable(taken: Capture) -> list[tuple[str, str]]:
+    """What is there and could not be read; that a file is absent is itself evidence."""
+    return [
+        (path, entry.error)
+        for path, entry in sorted(taken.entries.items())
+        if entry.error and entry.kind not in {"absent", "dangling"}
+    ]
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "", name)[:60].lstrip(".-")
