@@ -87,6 +87,10 @@ class Api:
         """A JSON merge patch (RFC 7386); None where there is no such object."""
         return self._json("PATCH", path, value, "application/merge-patch+json")
 
+    def apply(self, path: str, value: dict[str, Any]) -> dict[str, Any] | None:
+        """Server-side apply: creates the object where there is none."""
+        return self._json("PATCH", f"{path}?fieldManager=drtool", value, "application/apply-patch+yaml")
+
     def delete(self, path: str) -> None:
         self._json("DELETE", path)
 

