@@ -30,10 +30,12 @@ from snapshots.bolt import (
     Bolt,
     Bucket,
     Damaged,
+    Data,
     Page,
     leaf_table,
 )
-from snapshots.mvcc import KEY_TAG, REVISION_SIZE, TOMBSTONE_SIZE, decode_key_value, decode_revision
+from snapshots.mvcc import KEY_TAG, LEASE, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, decode_key_value, decode_revision
+from snapshots.wire import varint
 
 REVISION_SHIFT = 40
 """`stored` counts a key's revisions above this bit and their bytes below it."""
@@ -243,6 +245,8 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
     stops = [start + 2 + head[1] for start, head in zip(starts, heads, strict=True)]
     if max(map(itemgetter(1), heads)) > 0x7F or not all(map(le, stops, ends)):
         return False
+    if not _decodable(data, stops, ends):
+        return False
     keys = [data[start + 2 : stop] for start, stop in zip(starts, stops, strict=True)]
     stored, dead = walk.stored, walk.dead
     one = 1 << REVISION_SHIFT
@@ -253,6 +257,20 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
             dead.add(key) if len(revision) == TOMBSTONE_SIZE else dead.discard(key)
     elif dead:
         dead.difference_update(keys)
+    return True
+
+
+def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
+    """Whether what follows the key of each KeyValue is what a server writes; see mvcc.checked_user_key."""
+    numbers, lease = NUMBERS.match, LEASE.fullmatch
+    for start, end in zip(starts, ends, strict=True):
+        found = numbers(data, start)
+        size = found[1]
+        at = found.end()
+        if size:
+            at += size[0] if len(size) == 1 else size[0] & 0x7F | size[1] << 7 if len(size) == 2 else varint(size, 0)[0]
+        if at != end and (at > end or not lease(data, at, end)):
+            return False
     return True
 
 
