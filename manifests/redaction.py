@@ -49,7 +49,7 @@ NAMED = (
     r"[\w-]{0,40}(?:\\?[\"'])?[ \t]*[:=][ \t]*(?:\\?[\"'])?"
     r"|\bbearer[ \t]+|\bauth_pass[ \t]+|\bstats[ \t]+auth[ \t]+|\bpassword[ \t]+)"
 )
-AFTER = re.compile(rf"(?i){NAMED}((?!/|true\b|false\b|null\b|none\b|withheld|\d+\b|[|>])[^\s\"'\\,}}\]]{{3,}})")
+AFTER = re.compile(rf"(?i){NAMED}((?!/|true\b|false\b|null\b|none\b|withheld|\d+\b|[|>{{\[&*])[^\s\"'\\,}}\]]{{3,}})")
 # a log says "v1.Secret: failed to list" and "invalid bearer token": there a value must look like one
 AFTER_IN_LOG = re.compile(rf"(?i){NAMED}((?!/|withheld)(?=[^\s\"'\\,}}\]]*\d)[^\s\"'\\,}}\]]{{6,}})")
 TELLING = re.compile(
@@ -86,6 +86,9 @@ class Redaction:
         if path.startswith("/etc/kubernetes/") and path.endswith(".conf"):
             return self._broken_yaml(data)
         return self._text(data) if path.endswith(TEXT_FILES) else None
+
+    def text(self, data: bytes) -> bytes:
+        return self._text(data)
 
     def last_look(self, data: bytes) -> bytes:
         """Takes out what was a secret in another file: a token in a log, say."""

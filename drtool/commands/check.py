@@ -22,8 +22,10 @@ from manifests.certificates import utc
 from manifests.etcd import data_directory, wal_directory
 from manifests.layout import Layout
 from manifests.node import Node, seen
-from snapshots.facts import DataDirectory, look
+from snapshots.facts import DataDirectory, compared, look
+from snapshots.kept import decode
 
+ETCD_FACTS = "/drtool/etcd.json"
 PACKAGES: tuple[ModuleType, ...] = (manifests.checks, snapshots.checks, drtool.checks)
 
 
@@ -63,13 +65,16 @@ def check_together(roots: Sequence[Root], at: datetime | None = None, probe: boo
             )
         nodes.append(seen(gather(root, probe), at))
     stored = tuple(data(root, node) for root, node in zip(roots, nodes, strict=True))
-    return tuple(_judged(case) for case in cases(nodes, stored))
+    return tuple(_judged(case) for case in cases(nodes, compared(roots, stored)))
 
 
 def data(root: Root, node: Node) -> DataDirectory | None:
-    """What the node's etcd keeps on its disk; None where this kind of node runs none."""
+    """What the node's etcd keeps on its disk, or a bundle says of it; None where this kind of node runs none."""
     if "etcd" not in node.layout.programs:
         return None
+    kept = node.entry(ETCD_FACTS).data
+    if kept is not None and not root.live:
+        return decode(kept)
     apiserver = node.components.get("kube-apiserver")
     prefix = apiserver.value("etcd-prefix", "/registry") if apiserver else "/registry"
     return look(root, data_directory(node), wal_directory(node), prefix)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drtool.commands.capture import gather, record
+from drtool.commands.check import ETCD_FACTS, data
 from drtool.host.archive import pack
 from drtool.host.patience import Patience
 from drtool.host.root import Root
@@ -15,7 +16,11 @@ from drtool.host.writing import beside
 from manifests import saved
 from manifests.capture import Capture
 from manifests.live import read_json
-from manifests.node import seen
+from manifests.node import Node, seen
+from manifests.redaction import Redaction
+from snapshots.kept import encode
+
+ETCD_PATIENCE = Patience(seconds=30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +43,19 @@ def collect(root: Root, to: Path | None = None, probe: bool = True) -> Collected
     at = taken.at or datetime.now(UTC)
     said = read_json(taken.entry("/drtool/capture.json"))
     missing = said.get("missing") if isinstance(said, dict) else None
-    kept = saved.files(taken, record(missing if isinstance(missing, dict) else {}, at))
+    kept = saved.files(taken, record(missing if isinstance(missing, dict) else {}, at), _etcd(root, node))
     name = f"drtool-{_safe(node.name) or 'node'}-{at:%Y%m%dT%H%M%SZ}"
     path = to or Path(f"{name}.tar.gz")
     with beside(path) as file:
         pack(kept, name, at.timestamp(), file)
     gaps = tuple(_unreadable(taken)) + tuple((missing or {}).items() if isinstance(missing, dict) else ())
     return Collected(path, path.stat().st_size, len(kept), gaps)
+
+
+def _etcd(root: Root, node: Node) -> dict[str, bytes]:
+    """Etcd's db stays where it is; what checks read of it is kept."""
+    facts = ETCD_PATIENCE.spend(lambda: data(root, node), None)
+    return {ETCD_FACTS: encode(facts, Redaction().text)} if facts is not None else {}
 
 
 def _unreadable(taken: Capture) -> list[tuple[str, str]]:
