@@ -8,11 +8,12 @@ changes under the reader, so damage seen in it proves nothing.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from drtool.core.check import EvidenceMissing, NotApplicable
@@ -78,6 +79,7 @@ class DataDirectory:
     """A member's data. `snaps` are the (term, index) of its .snap files, `snap_dbs` the indices of received ones.
 
     `v2` are keys of the v2 store in the newest .snap that are not etcd's own, None where there is no such file.
+    `digest` is a revision and a hash of all that was alive at it, where members were compared.
     Properties raise EvidenceMissing with the reason where there is nothing to read.
     """
 
@@ -92,6 +94,7 @@ class DataDirectory:
     wal_path: str = ""
     problem: str = ""
     log_problem: str = ""
+    digest: tuple[int, str] | None = None
     _database: Database | None = None
     _log: LogFacts | None = None
 
@@ -135,6 +138,36 @@ def look(root: Root, data_dir: str, wal_dir: str = "", prefix: str = "/registry"
         _database=database,
         _log=log,
     )
+
+
+def compared(roots: Sequence[Root], stored: Sequence[DataDirectory | None]) -> tuple[DataDirectory | None, ...]:
+    """With several members: the digest of each at the newest revision that all of them have."""
+    readable = [one._database for one in stored if one and one._database and _comparable(one._database)]
+    if len(readable) < 2:
+        return tuple(stored)
+    revision = min(database.revision for database in readable)
+    return tuple(
+        replace(one, digest=_digest(root, one._database, revision)) if one and one._database in readable else one
+        for root, one in zip(roots, stored, strict=True)
+    )
+
+
+def _comparable(database: Database) -> bool:
+    return database.checked and not database.damage and not database.busy and database.revision > 0
+
+
+def _digest(root: Root, database: Database | None, revision: int) -> tuple[int, str] | None:
+    """None where the revision is compacted; keys, revisions and values count."""
+    if database is None:
+        return None
+    total = hashlib.sha256()
+    try:
+        with bbolt.opened(root.locate(database.path)) as bolt:
+            for kv in keyspace(bolt).index(revision).prefix():
+                total.update(b"%d:%b%d %d:%b" % (len(kv.key), kv.key, kv.mod_revision, len(kv.value), kv.value))
+    except (OSError, ValueError, DrtoolError):
+        return None
+    return revision, total.hexdigest()[:16]
 
 
 def _log(root: Root, path: str) -> tuple[LogFacts | None, str]:

@@ -1,0 +1,34 @@
+"""etcd's db must have seen everything up to the member's newest raft snapshot.
+
+After a power cut on a disk that lies about syncing, or after the db was replaced by an older copy, the newest .snap
+file is ahead of the db's consistent index. Without the received db of that index (INDEX.snap.db) etcd panics: `failed
+to recover v3 backend from snapshot`, `failed to find database snapshot file`, `database file ... does not match with
+snapshot`.
+
+Fix: with other members healthy, remove this one, move its data aside and add it again. A single member: restore the
+newest backup, or, with a copy of the directory in hand, the db itself (`drtool restore var/lib/etcd/member/snap/db`).
+"""
+
+from collections.abc import Iterator
+
+from drtool.checks import Case
+from drtool.core.report import Evidence, Finding, Severity
+
+SEVERITY = Severity.CRITICAL
+EXPLAINS = ("etcd-wal-corrupt", "etcd-inconsistent-members", "container-exited", "component-not-ready")
+
+
+def find(case: Case) -> Iterator[Finding]:
+    data = case.data
+    index = data.database.cluster.consistent_index
+    files = {snap: f"member/snap/{term:016x}-{snap:016x}.snap" for term, snap in data.snaps}
+    newest = max(files, default=0)
+    if newest <= index and data.log.mark > index:
+        newest = data.log.mark
+    if newest > index and newest not in data.snap_dbs:
+        name = files.get(newest)
+        said = Evidence(f"{data.path}/{name}" if name else f"{data.wal_path}", None, f"snapshot at index {newest}")
+        yield Finding(
+            f"etcd's newest raft snapshot is of index {newest}, and its db has seen {index} only",
+            (said, data.database.evidence(f"consistent index {index}")),
+        )
