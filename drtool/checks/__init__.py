@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from drtool.core.check import EvidenceMissing, NotApplicable
 from manifests.node import Node
 from snapshots.facts import Database, DataDirectory
+from snapshots.registry.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,14 @@ class Case:
     """A node with what is known around it: its etcd data, and the further nodes that are judged together with it.
 
     `stored` is the node's data directory, `beside` those of `others` in the same order; None where a node has none.
+    `objects` are the cluster's objects in its db, or the reason why they cannot be read.
     """
 
     node: Node
     others: tuple[Node, ...] = field(default=())
     stored: DataDirectory | None = None
     beside: tuple[DataDirectory | None, ...] = ()
+    objects: Cluster | str = "etcd's data was not looked at"
 
     @property
     def data(self) -> DataDirectory:
@@ -37,6 +40,13 @@ class Case:
     def database(self) -> Database:
         """The node's own db; EvidenceMissing says why there is none."""
         return self.data.database
+
+    @property
+    def cluster(self) -> Cluster:
+        """The objects in the node's own db; EvidenceMissing says why there are none."""
+        if isinstance(self.objects, str):
+            raise EvidenceMissing(self.objects)
+        return self.objects
 
     def peers(self) -> Iterator[tuple[Node, DataDirectory]]:
         """The other nodes that have data to look at."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import ModuleType
 from typing import Any
@@ -13,6 +13,7 @@ import manifests.checks
 import snapshots.checks
 from drtool.checks import Case
 from drtool.commands.capture import gather
+from drtool.commands.objects_at_hand import objects
 from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
 from drtool.core.errors import CannotTell
@@ -65,7 +66,11 @@ def check_together(roots: Sequence[Root], at: datetime | None = None, probe: boo
             )
         nodes.append(seen(gather(root, probe), at))
     stored = tuple(data(root, node) for root, node in zip(roots, nodes, strict=True))
-    return tuple(_judged(case) for case in cases(nodes, compared(roots, stored)))
+    reports = []
+    for root, case in zip(roots, cases(nodes, compared(roots, stored)), strict=True):
+        with objects(root, case.node, case.stored) as at_hand:
+            reports.append(_judged(replace(case, objects=at_hand)))
+    return tuple(reports)
 
 
 def data(root: Root, node: Node) -> DataDirectory | None:
@@ -110,14 +115,22 @@ def _outcome_of(check: Check, case: Case) -> Outcome:
 
 
 def _subject(check: Check, case: Case) -> object:
+    """What a check weighs follows from where it lies: files, a db, its objects, or all of them."""
     package = check.find.__module__.partition(".")[0]
     if package == "snapshots":
-        return case.database
+        return case.database if check.folder == "etcd" else case.cluster
     return case if package == "drtool" else case.node
 
 
 def all_checks() -> tuple[Check, ...]:
-    return tuple(sorted((check for package in PACKAGES for check in load(package)), key=lambda check: check.id))
+    """What the cluster's objects say is a consequence of any fault in the layers below (checks.md, order of blame)."""
+    found = [check for package in PACKAGES for check in load(package)]
+    weighed = [replace(check, symptom=True) if _over_objects(check) else check for check in found]
+    return tuple(sorted(weighed, key=lambda check: check.id))
+
+
+def _over_objects(check: Check) -> bool:
+    return check.find.__module__.startswith("snapshots.") and check.folder != "etcd"
 
 
 def as_data(report: Report) -> dict[str, Any]:
