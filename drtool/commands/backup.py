@@ -22,11 +22,13 @@ from manifests.node import read
 from snapshots import catalog, inventory, lock, seal, signing
 from snapshots.catalog import Record
 from snapshots.etcd import choose
+from snapshots.probe import probe
 from snapshots.stores.directory import DirectoryStore
-from snapshots.stores.store import Store, StoreFailed
+from snapshots.stores.store import KeyMissing, Store, StoreFailed
 from snapshots.take import Limits, Seals, Source, take
 
 ORPHAN_AGE = timedelta(days=1)
+PROBED = "probed.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +93,29 @@ class _Run:
 
     def into_store(self) -> Result:
         store = self.shelf.store
+        self._admit(store)
         with lock.held(store, self.cluster, self.me) as predecessors:
             sent = spool.send(self.waiting, store, self.cluster, self.listener) if self.waiting else ()
             self._forget_unfinished(store, predecessors)
             record = self._take(store)
             pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record)
         return Result(record, store.url, sent=sent, pruned=pruned, warnings=warnings)
+
+    def _admit(self, store: Store) -> None:
+        """A store is trusted with this cluster's backups once it has passed the probe; the object says that it has."""
+        key = f"{self.cluster}/{PROBED}"
+        try:
+            store.size(key)
+            return
+        except KeyMissing:
+            pass
+        bad = [trial for trial in probe(store) if trial.problem]
+        if bad:
+            raise StoreFailed(
+                f"{store.url} is refused, it did not pass the probe: {bad[0].name}: {bad[0].problem}",
+                "`drtool config check` shows all of it",
+            )
+        store.put(key, b'{"schemaVersion": 1}\n')
 
     def into_spool(self, failed: StoreFailed) -> Result:
         if self.waiting is None:
