@@ -195,15 +195,23 @@ def _database(root: Root, path: str, prefix: str, deep: int) -> tuple[Database |
         return None, f"{path}: {os.strerror(wrong.errno) if isinstance(wrong, OSError) and wrong.errno else wrong}"
 
 
-def database(place: Path, path: str = "", prefix: str = "/registry", deep: int = DEEP) -> Database:
+def database(
+    place: Path, path: str = "", prefix: str = "/registry", deep: int = DEEP, trailer: bool = False
+) -> Database:
     """The file at `place`, called `path` in findings. Raises OSError; damage is told, not raised.
 
-    A busy file that looks damaged is read a second time: a write may have come between.
+    A busy file that looks damaged is read a second time: a write may have come between. With `trailer` the checksum at
+    the end of a snapshot is computed, too.
     """
     path = path or str(place)
     busy = _busy(place)
     found = _read(place, path, prefix, deep, busy)
-    return _read(place, path, prefix, deep, busy) if found.damage and busy else found
+    if found.damage and busy:
+        found = _read(place, path, prefix, deep, busy)
+    if trailer and not found.damage:
+        with bbolt.opened(place) as bolt:
+            found = replace(found, trailer=bolt.trailer_holds())
+    return found
 
 
 def _read(place: Path, path: str, prefix: str, deep: int, busy: bool) -> Database:

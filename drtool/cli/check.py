@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from drtool.cli._output import emit, output_option, visible
-from drtool.commands.check import Report, as_data, check, dotted
+from drtool.commands.check import Report, check_together, dotted, together_as_data
+from drtool.commands.check_db import DbReport, check_db
+from drtool.commands.check_db import as_data as db_as_data
 from drtool.commands.tree import opened
 from drtool.core.causes import Judged
 from drtool.core.errors import CannotTell
-from drtool.core.report import Role, Severity, Status
+from drtool.core.report import Outcome, Role, Severity, Status
 
 MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
 
@@ -35,10 +38,13 @@ class Moment(click.ParamType[datetime]):
 @click.command(epilog="Example: drtool check --root /mnt/cp-1 --at 2026-12-15T00:00:00Z")
 @click.option(
     "--root",
+    "roots",
     type=click.Path(path_type=Path),
-    default=Path("/"),
-    help="A node's tree, or a bundle of `drtool collect`, packed or not.",
+    multiple=True,
+    default=[Path("/")],
+    help="A node's tree, or a bundle of `drtool collect`, packed or not; several are judged together.",
 )
+@click.option("--db", type=click.Path(path_type=Path), help="Judge a snapshot or a raw db alone, without a node.")
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @click.option(
     "--fail-on",
@@ -49,20 +55,42 @@ class Moment(click.ParamType[datetime]):
 )
 @click.option("--no-probe", is_flag=True, help="Read files only: ask no endpoint, runtime or unit of this machine.")
 @output_option
-def command(root: Path, at: datetime | None, fail_on: str, no_probe: bool, output: str) -> int:
+def command(
+    roots: tuple[Path, ...], db: Path | None, at: datetime | None, fail_on: str, no_probe: bool, output: str
+) -> int:
     """Read the node and name root causes first, then consequences and risks."""
-    with opened(root) as tree:
-        report = check(tree, at, probe=not no_probe)
-    emit(as_data(report), output, lambda: as_text(report))
-    worst = report.worst()
+    if db is not None:
+        return _db(db, fail_on, output)
+    with ExitStack() as stack:
+        trees = [stack.enter_context(opened(root)) for root in roots]
+        reports = check_together(trees, at, probe=not no_probe)
+    emit(together_as_data(reports), output, lambda: "\n\n".join(as_text(report) for report in reports))
+    worst = max((severity for report in reports if (severity := report.worst()) is not None), default=None)
     if worst is not None and worst >= Severity[fail_on.upper()]:
         return 4
-    if not report.is_node:
-        raise CannotTell(
-            f"{root} is no node that drtool knows (layout {report.node.layout})",
-            "--root takes the directory that stands for the / of a node made by kubeadm",
-        )
-    return 3 if report.broken() else 0
+    for root, report in zip(roots, reports, strict=True):
+        if not report.is_node:
+            raise CannotTell(
+                f"{root} is no node that drtool knows (layout {report.node.layout})",
+                "--root takes the directory that stands for the / of a node made by kubeadm",
+            )
+    return 3 if any(report.broken() for report in reports) else 0
+
+
+def _db(path: Path, fail_on: str, output: str) -> int:
+    report = check_db(path)
+    emit(db_as_data(report), output, lambda: db_as_text(report))
+    worst = max((judged.severity for judged in report.verdict.findings), default=None)
+    if worst is not None and worst >= Severity[fail_on.upper()]:
+        return 4
+    return 3 if any(outcome.status is Status.BROKEN for outcome in report.outcomes) else 0
+
+
+def db_as_text(report: DbReport) -> str:
+    lines = [f"{report.database.path}: revision {report.database.revision}, {report.database.used} bytes in use"]
+    for judged in report.verdict.findings:
+        lines += _lines(judged)
+    return "\n".join([*lines, "", _summary(report.outcomes, report.verdict.root_causes)])
 
 
 def as_text(report: Report) -> str:
@@ -77,7 +105,7 @@ def as_text(report: Report) -> str:
             lines += _with_consequences(judged, findings)
     lines += [line for judged in findings if judged.role is Role.RISK for line in _lines(judged)]
     lines.append("")
-    lines.append(_summary(report))
+    lines.append(_summary(report.outcomes, report.verdict.root_causes))
     lines += [f"  {outcome.id} crashed: {outcome.reason}" for outcome in report.broken()]
     return "\n".join(lines)
 
@@ -101,8 +129,7 @@ def _lines(judged: Judged) -> list[str]:
     return ["", head, *(f"    {visible(str(evidence))}" for evidence in judged.finding.evidence)]
 
 
-def _summary(report: Report) -> str:
-    counts = {status: sum(outcome.status is status for outcome in report.outcomes) for status in Status}
-    causes = report.verdict.root_causes
+def _summary(outcomes: tuple[Outcome, ...], causes: tuple[str, ...]) -> str:
+    counts = {status: sum(outcome.status is status for outcome in outcomes) for status in Status}
     verdict = f"root cause: {', '.join(causes)}" if causes else "no cause of an outage found"
     return f"{verdict}; checks: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count)

@@ -146,10 +146,29 @@ def as_data(report: Report) -> dict[str, Any]:
             "etcd": dotted(etcd.version if etcd else None, ""),
         },
         "at": utc(node.at),
-        "rootCauses": list(report.verdict.root_causes),
-        "findings": [_finding(judged) for judged in report.verdict.findings],
-        "checks": [_outcome(outcome) for outcome in sorted(report.outcomes, key=lambda outcome: outcome.id)],
+        **verdict_as_data(report.verdict, report.outcomes),
     }
+
+
+def verdict_as_data(verdict: Verdict, outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    return {
+        "rootCauses": list(verdict.root_causes),
+        "findings": [_finding(judged) for judged in verdict.findings],
+        "checks": [_outcome(outcome) for outcome in sorted(outcomes, key=lambda outcome: outcome.id)],
+    }
+
+
+def together_as_data(reports: Sequence[Report]) -> dict[str, Any]:
+    """One node: `as_data`. Several: that of the first, `nodes` with each one's own, and `rootCauses` of them all."""
+    whole = as_data(reports[0])
+    if len(reports) > 1:
+        layers = {judged.id: judged.layer for report in reports for judged in report.verdict.findings}
+        causes = dict.fromkeys(cause for report in reports for cause in report.verdict.root_causes)
+        whole["rootCauses"] = sorted(causes, key=lambda cause: layers[cause])
+        whole["nodes"] = [
+            {key: value for key, value in as_data(report).items() if key != "schemaVersion"} for report in reports
+        ]
+    return whole
 
 
 def dotted(numbers: Iterable[int] | None, prefix: str) -> str | None:
