@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from drtool.core.errors import DrtoolError, Refused, Unsound, UsageError
 from drtool.core.events import Listener, Progress, silent
-from snapshots import amend, bolt, datadir, mvcc, versions
+from snapshots import amend, bolt, datadir, member_dir, mvcc, versions
 from snapshots.amend import Amendment
 from snapshots.bolt import SECTOR, TRAILER_SIZE, Bolt
-from snapshots.cluster import Cluster, member_json
+from snapshots.cluster import Cluster, alarms, member_json
 from snapshots.cluster import read as read_cluster
 from snapshots.membership import NewCluster
 from snapshots.mvcc import Keyspace, Revision, encode_revision
+from snapshots.replay import Replayed, replay
 from snapshots.survey import survey
 from snapshots.versions import Line
 from snapshots.wal import SEGMENT_SIZE
@@ -42,7 +43,10 @@ class Restoration:
     `bump` revisions are stepped over and (`mark_compacted`) what came before is marked compacted, so that watchers (a
     Kubernetes API server's above all) cannot mistake old for new; 0 leaves the revision as it is. `target` is the
     server line to adapt the db to, None for the one that wrote it or a newer one. `check_hash` False takes a file
-    without a trailing hash, or with a wrong one, if its structure is sound.
+    without a trailing hash, or with a wrong one, if its structure is sound, and what stands before a damage in a log.
+
+    From a member's directory also the entries are taken that its log has and that no majority is known to have: an
+    acknowledged write can be among them. `committed_only` leaves them out, as etcd's --force-new-cluster does.
     """
 
     cluster: NewCluster
@@ -53,6 +57,7 @@ class Restoration:
     clear_alarms: bool = False
     disable_auth: bool = False
     check_hash: bool = True
+    committed_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ class Restored:
     """What was made. `was` is the cluster that the snapshot came from; `boots` are the server lines that boot on it.
 
     `revision` is the newest there was, `bumped` the one that stands in the new directory. `hashed` is whether the
-    trailing hash was there and held. `alarms` and `auth` are those still in force.
+    trailing hash was there and held. `alarms` and `auth` are those still in force. `replayed` entries of a member's log
+    were applied, of which `ignored` (by kind) could not be made part of the db.
     """
 
     directory: Path
@@ -74,6 +80,8 @@ class Restored:
     alarms: tuple[str, ...]
     auth: bool
     boots: tuple[Line, ...]
+    replayed: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
 
 def restore(source: Source, target: Path, how: Restoration, listener: Listener = silent) -> Restored:
@@ -90,7 +98,9 @@ def restore(source: Source, target: Path, how: Restoration, listener: Listener =
         db.parent.mkdir(0o700, parents=True)
         descriptor = os.open(db, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if isinstance(source, Path):
+            if isinstance(source, Path) and source.is_dir():
+                restored = _from_member(source, descriptor, how, target, listener)
+            elif isinstance(source, Path):
                 restored = _from_file(source, descriptor, how, target, listener)
             else:
                 restored = _from_stream(source, db, descriptor, how, target, listener)
@@ -111,7 +121,8 @@ def _from_file(source: Path, descriptor: int, how: Restoration, target: Path, li
             holds = pool.submit(db.trailer_holds)
             _copy(source, descriptor, db.used, listener)
             hashed = holds.result()
-        return _amended(db, descriptor, how, target, hashed)
+        _check_hash(db, how, hashed)
+        return _amended(mvcc.keyspace(db), descriptor, how, target, bool(hashed))
 
 
 def _from_stream(
@@ -127,9 +138,23 @@ def _from_stream(
         listener(Progress("copy", size))
     hashed = digest.digest() == held if size % SECTOR == TRAILER_SIZE else None
     with bolt.opened(path) as db:
-        restored = _amended(db, descriptor, how, target, hashed)
+        _check_hash(db, how, hashed)
+        restored = _amended(mvcc.keyspace(db), descriptor, how, target, bool(hashed))
     os.ftruncate(descriptor, restored.size)
     return restored
+
+
+def _from_member(source: Path, descriptor: int, how: Restoration, target: Path, listener: Listener) -> Restored:
+    """A stopped member's directory: its db, and what its log has beyond it, so that nothing acknowledged is lost."""
+    with member_dir.opened(source) as held:
+        _refuse_live(held.db)
+        db = held.keyspace.bolt
+        _check_space(target, db.used + SEGMENT_SIZE)
+        _copy(held.db, descriptor, db.used, listener)
+        survey(db, listener)
+        member_dir.check_log(held, accept_damage=not how.check_hash)
+        replayed = replay(held.keyspace, held.missing(how.committed_only))
+        return _amended(held.keyspace, descriptor, how, target, False, replayed)
 
 
 def _copy(source: Path, descriptor: int, size: int, listener: Listener) -> None:
@@ -150,16 +175,17 @@ def _copy(source: Path, descriptor: int, size: int, listener: Listener) -> None:
             listener(Progress("copy", done, size))
 
 
-def _amended(db: Bolt, descriptor: int, how: Restoration, target: Path, hashed: bool | None) -> Restored:
-    _check_hash(db, how, hashed)
-    keyspace = mvcc.keyspace(db)
+def _amended(
+    keyspace: Keyspace, descriptor: int, how: Restoration, target: Path, hashed: bool, replayed: Replayed | None = None
+) -> Restored:
+    db = keyspace.bolt
     if b"key" not in keyspace.buckets or b"meta" not in keyspace.buckets:
         raise Unsound(f"{db.name}: a bbolt file, but not etcd's: it has no bucket key or meta", "name an etcd snapshot")
     was = read_cluster(keyspace)
-    last = max(keyspace.last().main, keyspace.compacted())
-    amendment = amendment_for(keyspace, how, last)
+    before = replayed.amendment if replayed else Amendment()
+    last = replayed.revision if replayed else max(keyspace.last().main, keyspace.compacted())
+    amendment = amendment_for(Overlaid(keyspace, before), how, last)
     size = amend.apply(descriptor, db, amendment)
-    meta, cluster = amendment.replaced[b"meta"], amendment.replaced[b"cluster"]
     return Restored(
         directory=target,
         member_id=how.cluster.member_id(how.cluster.member(how.name)),
@@ -167,32 +193,53 @@ def _amended(db: Bolt, descriptor: int, how: Restoration, target: Path, hashed: 
         revision=last,
         bumped=last + how.bump,
         size=size,
-        hashed=bool(hashed),
+        hashed=hashed,
         was=was,
-        alarms=() if how.clear_alarms else tuple(sorted({alarm.kind for alarm in was.alarms})),
+        alarms=tuple(sorted({alarm.kind for alarm in alarms(Overlaid(keyspace, amendment))})),
         auth=was.auth and not how.disable_auth,
-        boots=versions.bootable(meta, cluster),
+        boots=versions.bootable(amendment.replaced[b"meta"], amendment.replaced[b"cluster"]),
+        replayed=replayed.applied if replayed else 0,
+        ignored=replayed.ignored if replayed else {},
     )
 
 
-def amendment_for(keyspace: Keyspace, how: Restoration, last: int) -> Amendment:
-    """What a restore changes in the db (etcdutl/v3/snapshot/v3_snapshot.go); `last` is the newest revision."""
-    meta, cluster = dict(keyspace.meta()), dict(keyspace.small(b"cluster"))
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """The small buckets of a db as an amendment makes them (cluster.Records)."""
+
+    keyspace: Keyspace
+    amendment: Amendment
+
+    def small(self, name: bytes) -> dict[bytes, bytes]:
+        replaced = self.amendment.replaced.get(name)
+        return self.keyspace.small(name) if replaced is None else dict(replaced)
+
+    def place(self, name: bytes) -> str:
+        return self.keyspace.place(name)
+
+
+def amendment_for(held: Overlaid, how: Restoration, last: int) -> Amendment:
+    """What a restore changes in the db (etcdutl/v3/snapshot/v3_snapshot.go), on top of what a replay has changed.
+
+    `last` is the newest revision.
+    """
+    meta, cluster = held.small(b"meta"), held.small(b"cluster")
     versions.check_known(meta, cluster)
     members = how.cluster.identified
     meta[b"consistent_index"] = len(members).to_bytes(8)
     meta[b"term"] = datadir.TERM.to_bytes(8)
     voters = ",".join(str(one.id) for one in members)
     meta.setdefault(b"confState", f'{{"voters":[{voters}],"auto_leave":false}}'.encode())
-    appended: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    appended = list(held.amendment.appended.get(b"key", ()))
     if how.bump:
         revision = encode_revision(Revision(last + how.bump))
-        appended[b"key"] = [(revision, b"")]
+        appended.append((revision, b""))
         if how.mark_compacted:
             meta[b"scheduledCompactRev"] = revision
     if how.target is not None:
         meta, cluster = versions.adapted(meta, cluster, how.target)
-    replaced: dict[bytes, dict[bytes, bytes]] = {
+    replaced: dict[bytes, Mapping[bytes, bytes]] = {
+        **held.amendment.replaced,
         b"meta": meta,
         b"cluster": cluster,
         b"members": {f"{one.id:x}".encode(): member_json(one) for one in members},
@@ -201,8 +248,8 @@ def amendment_for(keyspace: Keyspace, how: Restoration, last: int) -> Amendment:
     if how.clear_alarms:
         replaced[b"alarm"] = {}
     if how.disable_auth:
-        replaced[b"auth"] = {**keyspace.small(b"auth"), b"authEnabled": b"\0"}
-    return Amendment(replaced, appended)
+        replaced[b"auth"] = {**held.small(b"auth"), b"authEnabled": b"\0"}
+    return Amendment(replaced, {b"key": appended})
 
 
 def _check_hash(db: Bolt, how: Restoration, hashed: bool | None) -> None:

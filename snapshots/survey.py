@@ -265,8 +265,8 @@ def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
     numbers, lease = NUMBERS.match, LEASE.fullmatch
     for start, end in zip(starts, ends, strict=True):
         found = numbers(data, start)
-        size = found[1]
-        at = found.end()
+        assert found is not None  # noqa: S101 - every part of the pattern may be absent
+        size, at = found[1], found.end()
         if size:
             at += size[0] if len(size) == 1 else size[0] & 0x7F | size[1] << 7 if len(size) == 2 else varint(size, 0)[0]
         if at != end and (at > end or not lease(data, at, end)):

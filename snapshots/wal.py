@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
@@ -100,12 +100,15 @@ def segments(directory: Path) -> tuple[Path, ...]:
     return tuple(named)
 
 
-def read(directory: Path) -> Log:
-    """Raises Unsound where there is no log or a segment cannot be one; a bad record ends the log (see `tail`)."""
+def read(directory: Path, after: int = 0) -> Log:
+    """Raises Unsound where there is no log or a segment cannot be one; a bad record ends the log (see `tail`).
+
+    Entries up to `after` are kept without their data: a db that has seen them needs it no more.
+    """
     paths = segments(directory)
     if not paths:
         raise Unsound(f"{directory}: holds no WAL segment", "the directory is no member's, or not a whole copy")
-    found = _Reading(paths)
+    found = _Reading(paths, after)
     for path in paths:
         if not found.take(path, last=path == paths[-1]):
             break
@@ -115,8 +118,9 @@ def read(directory: Path) -> Log:
 class _Reading:
     """Folds records into a Log."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], after: int = 0) -> None:
         self.segments = tuple(path.name for path in paths)
+        self.after = after
         self.crc = 0
         self.entries: list[Entry] = []
         self.ids = (0, 0)
@@ -181,7 +185,7 @@ class _Reading:
                 if not any(mark.index == entry.index - 1 for mark in self.marks):
                     raise wire.Malformed(f"entry {entry.index} after {self.entries[-1].index}")
                 self.entries.clear()  # the leader sent a snapshot instead of what lies between
-            self.entries.append(entry)
+            self.entries.append(entry if entry.index > self.after else replace(entry, data=b""))
         elif kind == STATE:
             numbers = _numbers(content, 1, 2, 3)
             self.state = HardState(*numbers)
