@@ -45,13 +45,15 @@ WORDS = (
     re.compile(r"(?<=://)[^/@\s:\"']{1,200}:[^/@\s\"']{1,200}(?=@)"),  # user and password of a URL
 )
 NAMED = (
-    r"((?:token|passwd|password|passphrase|secret|auth_pass|api[-_]?key|access[-_]?key|credential|certificate-?key)"
+    r"(?:token|passwd|password|passphrase|secret|auth_pass|api[-_]?key|access[-_]?key|credential|certificate-?key)"
     r"[\w-]{0,40}(?:\\?[\"'])?[ \t]*[:=][ \t]*(?:\\?[\"'])?"
-    r"|\bbearer[ \t]+|\bauth_pass[ \t]+|\bstats[ \t]+auth[ \t]+|\bpassword[ \t]+)"
+    r"|\bbearer[ \t]+|\bauth_pass[ \t]+|\bstats[ \t]+auth[ \t]+|\bpassword[ \t]+"
 )
-AFTER = re.compile(rf"(?i){NAMED}((?!/|true\b|false\b|null\b|none\b|withheld|\d+\b|[|>{{\[&*])[^\s\"'\\,}}\]]{{3,}})")
+AUTH = r"(?<![\w-])auth[\"']?[ \t]*[:=][ \t]*[\"']?"
+HARMLESS = r"(?!/|true\b|false\b|null\b|none\b|withheld|\d+\b|[|>{\[&*])"
+AFTER = re.compile(rf"(?i)({NAMED}|{AUTH})({HARMLESS}[^\s\"'\\,}}\]]{{3,}})")
 # a log says "v1.Secret: failed to list" and "invalid bearer token": there a value must look like one
-AFTER_IN_LOG = re.compile(rf"(?i){NAMED}((?!/|withheld)(?=[^\s\"'\\,}}\]]*\d)[^\s\"'\\,}}\]]{{6,}})")
+AFTER_IN_LOG = re.compile(rf"(?i)({NAMED})((?!/|withheld)(?=[^\s\"'\\,}}\]]*\d)[^\s\"'\\,}}\]]{{6,}})")
 TELLING = re.compile(
     r"(?i)token|passw|passphrase|secret|auth|key|credential|bearer|eyJ|://|\b[a-z0-9]{6}\.[a-z0-9]{16}\b"
 )

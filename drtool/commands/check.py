@@ -13,6 +13,7 @@ import manifests.checks
 import snapshots.checks
 from drtool.checks import Case
 from drtool.commands.capture import gather
+from drtool.commands.kept_outcomes import kept
 from drtool.commands.objects_at_hand import objects
 from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
@@ -65,6 +66,10 @@ def check_together(roots: Sequence[Root], at: datetime | None = None, probe: boo
                 f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
             )
         nodes.append(seen(gather(root, probe), at))
+    return judged_together(roots, nodes)
+
+
+def judged_together(roots: Sequence[Root], nodes: Sequence[Node]) -> tuple[Report, ...]:
     stored = tuple(data(root, node) for root, node in zip(roots, nodes, strict=True))
     reports = []
     for root, case in zip(roots, cases(nodes, compared(roots, stored)), strict=True):
@@ -77,9 +82,9 @@ def data(root: Root, node: Node) -> DataDirectory | None:
     """What the node's etcd keeps on its disk, or a bundle says of it; None where this kind of node runs none."""
     if "etcd" not in node.layout.programs:
         return None
-    kept = node.entry(ETCD_FACTS).data
-    if kept is not None and not root.live:
-        return decode(kept)
+    facts = node.entry(ETCD_FACTS).data
+    if facts is not None and not root.live:
+        return decode(facts)
     apiserver = node.components.get("kube-apiserver")
     prefix = apiserver.value("etcd-prefix", "/registry") if apiserver else "/registry"
     return look(root, data_directory(node), wal_directory(node), prefix)
@@ -98,7 +103,9 @@ def judged(node: Node, stored: DataDirectory | None = None) -> Report:
 
 def _judged(case: Case) -> Report:
     checks = all_checks()
-    outcomes = tuple(_outcome_of(check, case) for check in checks)
+    known = kept(case.node)
+    found = (_outcome_of(check, case) for check in checks)
+    outcomes = tuple(known.get(one.id, one) if one.status is Status.UNKNOWN else one for one in found)
     return Report(case.node, checks, outcomes, judge(outcomes, checks))
 
 

@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drtool.commands.capture import gather, record
-from drtool.commands.check import ETCD_FACTS, data
+from drtool.commands.check import ETCD_FACTS, data, judged_together
+from drtool.commands.kept_outcomes import OUTCOMES
+from drtool.commands.kept_outcomes import encode as encode_outcomes
+from drtool.core.report import Outcome
 from drtool.host.archive import pack
 from drtool.host.patience import Patience
 from drtool.host.root import Root
@@ -19,8 +22,6 @@ from manifests.live import read_json
 from manifests.node import Node, seen
 from manifests.redaction import Redaction
 from snapshots.kept import encode
-
-ETCD_PATIENCE = Patience(seconds=30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,14 @@ def collect(root: Root, to: Path | None = None, probe: bool = True) -> Collected
 
 
 def _etcd(root: Root, node: Node) -> dict[str, bytes]:
-    """Etcd's db stays where it is; what checks read of it is kept."""
-    facts = ETCD_PATIENCE.spend(lambda: data(root, node), None)
-    return {ETCD_FACTS: encode(facts, Redaction().text)} if facts is not None else {}
+    """Etcd's db stays where it is; what checks read of it is kept, and what they found in it."""
+    patience = Patience(seconds=30.0)
+    facts = patience.spend(lambda: data(root, node), None)
+    if facts is None:
+        return {}
+    nothing: tuple[Outcome, ...] = ()
+    found = patience.spend(lambda: judged_together((root,), (node,))[0].outcomes, nothing)
+    return {ETCD_FACTS: encode(facts, Redaction().text), OUTCOMES: encode_outcomes(found)}
 
 
 def _unreadable(taken: Capture) -> list[tuple[str, str]]:

@@ -70,6 +70,8 @@ def find(case: Case) -> Iterator[Finding]:
                 f"{values.count} {values.resource} in etcd cannot be read: {problem}",
                 (rule.evidence if rule else told, database.evidence(_example(values))),
             )
+    if any(values.provider not in ("", "kms") and not values.value for values in database.contents.stored):
+        raise EvidenceMissing("a bundle keeps no values: whether these keys open them is known on the node only")
     if not database.contents.whole:
         raise EvidenceMissing(f"{database.path}: only its newest revisions were read")
 
@@ -84,7 +86,7 @@ def _problem(values: Sealed, rule: Rule | None) -> str:
     if not having:
         return f"they are encrypted with {what}, which is not in the configuration"
     secrets = tuple(secret for provider in having for key, secret in provider.keys if key == values.name and secret)
-    if secrets and values.provider != "kms" and not _opens(values, secrets):
+    if secrets and values.value and values.provider != "kms" and not _opens(values, secrets):
         return f"they are encrypted with another secret than the one that {what} has"
     return ""
 
