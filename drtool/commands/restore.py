@@ -38,6 +38,7 @@ class Wanted:
     clear_alarms: bool = False
     disable_auth: bool = False
     check_hash: bool = True
+    committed_only: bool = False
 
 
 def restoration(wanted: Wanted) -> Restoration:
@@ -62,11 +63,12 @@ def restoration(wanted: Wanted) -> Restoration:
         clear_alarms=wanted.clear_alarms,
         disable_auth=wanted.disable_auth,
         check_hash=wanted.check_hash,
+        committed_only=wanted.committed_only,
     )
 
 
 def restore(source: Source, target: Path, wanted: Wanted, listener: Listener = silent) -> Restored:
-    """`source` is a snapshot file, or a snapshot's bytes as they come (a stored backup, opened)."""
+    """`source`: a snapshot file, a stopped member's directory, or a snapshot's bytes as they come (a stored backup)."""
     return restoring.restore(source, target, restoration(wanted), listener)
 
 
