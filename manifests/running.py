@@ -15,6 +15,7 @@ from manifests.steps import move_once
 GRACE = {"etcd": 30}
 SHORT_GRACE = 5  # what a hard end costs the others is nothing: they keep no state
 PATIENCE = 120.0
+NOTICED = 4.0  # seconds in which a kubelet sees that a file is gone: it is told by the kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,20 @@ def stop_containers(host: Host, program: Program) -> None:
 
 
 def prove_stopped(host: Host, program: Program) -> None:
-    """While the kubelet runs it stops the Pod of a parked manifest itself; without it the runtime is asked to."""
-    if not host.services.active("kubelet"):
-        stop_containers(host, program)
+    """The kubelet stops the Pod of a parked manifest itself, but gives an API server more than half a minute to end.
+
+    So once it has had time to see that the manifest is gone, or where it does not run, the runtime is asked as well.
+    """
+    begun = host.clock.now()
+    alone = not host.services.active("kubelet")
+
+    def missing() -> str:
+        if alone or host.clock.now() - begun >= NOTICED:
+            stop_containers(host, program)
+        return still_running(host, program)
+
     hint = f"crictl ps --name {program.name}; journalctl -u kubelet"
-    host.wait(lambda: still_running(host, program), PATIENCE, f"{program.name} does not stop", hint)
+    host.wait(missing, PATIENCE, f"{program.name} does not stop", hint)
 
 
 @dataclass(frozen=True, slots=True)

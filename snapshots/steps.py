@@ -1,8 +1,8 @@
-"""Steps on etcd: waiting for a member, and what its member list says."""
+"""Steps on etcd's data: its directory, waiting for it, and what is in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,7 +10,7 @@ from drtool.core.errors import DrtoolError, Refused
 from drtool.host.machine import Host
 
 if TYPE_CHECKING:
-    from snapshots.etcd import Etcd, EtcdAccess, Member
+    from snapshots.etcd import Etcd, EtcdAccess
 
 Answer = TypeVar("Answer")
 
@@ -71,39 +71,106 @@ class WaitForEtcd:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateMember:
-    """The peer URLs of one member in the member list, through raft: its data stays as it is."""
+class SwapDataDir:
+    """The member's directory moved aside, and one made before moved into its place: two renames.
 
-    access: Access
-    name: str
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    `prepared` holds the new `member`, `aside` takes the old one; both lie inside the data directory, which may be a
+    mount point. Without a new one (`emptied`), etcd makes its own when it joins.
+    """
+
+    data_dir: str
+    prepared: str
+    aside: str
+    emptied: bool = False
 
     def describe(self) -> str:
-        return f"etcd's member {self.name}: peer URL {', '.join(self.old)} -> {', '.join(self.new)}"
+        what = "leave it empty" if self.emptied else f"put the one made from the backup in its place ({self.prepared})"
+        return f"move {self.data_dir}/member aside to {self.aside}, and {what}"
 
     def apply(self, host: Host) -> None:
-        self._turn(host, self.old, self.new)
+        member, new, old = self._places()
+        host.make_directories(self.aside)
+        if self.emptied:
+            if host.exists(member) and not host.exists(old) and host.remembered(self._memory) is None:
+                host.move(member, old)
+            host.remember(self._memory, b"")
+        elif host.exists(new):
+            if host.exists(member):
+                host.move(member, old)
+            host.move(new, member)
+        elif not host.exists(member):
+            raise Refused(f"{new} is gone, and so is {member}", f"look for them below {self.data_dir}")
 
     def revert(self, host: Host) -> None:
-        if host.remembered(self._memory) is not None:
-            self._turn(host, self.new, self.old)
+        member, new, old = self._places()
+        made = host.exists(old) or host.remembered(self._memory) is not None if self.emptied else not host.exists(new)
+        if made and host.exists(member):
+            host.make_directories(self.prepared)
+            host.move(member, new)
+        if host.exists(old):
+            host.move(old, member)
+        host.remove_empty(self.aside)
+
+    def kept(self, _: str) -> tuple[str, ...]:
+        return (self.aside, self.prepared)
+
+    def _places(self) -> tuple[str, str, str]:
+        return f"{self.data_dir}/member", f"{self.prepared}/member", f"{self.aside}/member"
 
     @property
     def _memory(self) -> str:
-        return f"etcd-member-{self.name}"
+        return f"emptied{self.data_dir.replace('/', '_')}"
 
-    def _turn(self, host: Host, old: tuple[str, ...], new: tuple[str, ...]) -> None:
-        def update(etcd: Etcd) -> None:
-            member = next(iter(self._mine(etcd.members())), None)
-            if member is None:
-                raise Refused(f"etcd has no member {self.name} with peer URL {' or '.join((*old, *new))}")
-            host.remember(self._memory, b"")
-            if set(member.peer_urls) != set(new):
-                etcd.update_member(member.id, new)
 
-        self.access.ask(host, update)
+MASTER_LEASES = "/registry/masterleases/"
 
-    def _mine(self, members: tuple[Member, ...]) -> Iterator[Member]:
-        known = {*self.old, *self.new}
-        return (one for one in members if known & set(one.peer_urls))
+
+@dataclass(frozen=True, slots=True)
+class ClearMasterLeases:
+    """The addresses of API servers as the backup knew them; each living one writes its own again within seconds."""
+
+    access: Access
+    prefix: str = MASTER_LEASES
+
+    def describe(self) -> str:
+        return f"delete the stale API server addresses below {self.prefix}"
+
+    def apply(self, host: Host) -> None:
+        self.access.ask(host, lambda etcd: etcd.delete(*prefix_range(self.prefix)))
+
+    def revert(self, host: Host) -> None:
+        """They were leases of seconds, in a data directory that is moved aside with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareCounts:
+    """Keys per prefix on the running member against what the backup's record says; leased ones come and go."""
+
+    access: Access
+    counts: tuple[tuple[str, int], ...]
+
+    def describe(self) -> str:
+        total = sum(count for _, count in self.counts)
+        return f"compare with the backup's record: {total} keys below {len(self.counts)} prefixes"
+
+    def apply(self, host: Host) -> None:
+        found = self.access.ask(host, self._counted)
+        wrong = [
+            f"{prefix} {now} instead of {was}"
+            for (prefix, was), now in zip(self.counts, found, strict=True)
+            if now != was
+        ]
+        if wrong:
+            raise Refused(f"etcd does not hold what the backup's record says: {'; '.join(wrong[:5])}")
+
+    def _counted(self, etcd: Etcd) -> list[int]:
+        return [etcd.count(*prefix_range(prefix)) for prefix, _ in self.counts]
+
+    def revert(self, host: Host) -> None:
+        """Comparing left nothing."""
+
+
+def prefix_range(prefix: str) -> tuple[bytes, bytes]:
+    """Every key that begins so: etcd's range from it to the next text of its length."""
+    start = prefix.encode()
+    return start, start[:-1] + bytes([start[-1] + 1])

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,9 @@ from drtool.host.machine import Host
 from drtool.host.root import Root
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+SLOW = 0.5
 
 
 def plan_options(command: Decorated) -> Decorated:
@@ -41,27 +45,59 @@ def plan_options(command: Decorated) -> Decorated:
     return command
 
 
-def present(
-    root: Path, plan: Plan[Host], output: str, *, apply: bool, yes: bool, dry_run: bool, progress: bool, again: str
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a person said beforehand: whether to carry the plan out, and how much to be told."""
+
+    root: Path = Path("/")
+    apply: bool = False
+    yes: bool = False
+    dry_run: bool = False
+    progress: bool = False
+
+    @property
+    def applies(self) -> bool:
+        return self.apply and not self.dry_run
+
+
+def present(plan: Plan[Host], answers: Answers, output: str, again: str) -> None:
     """Print the plan, and carry it out where that was asked for and agreed to. `again` is the command to apply it."""
-    apply = apply and not dry_run
-    if apply and root != Path("/"):
-        raise UsageError(f"--apply acts on this machine, not on {root}", "run it on the node itself")
-    if apply and not plan.steps:
-        raise UsageError("the plan has no steps: there is nothing to carry out")
-    if not apply:
+    if not answers.applies:
         emit(as_data(plan, "planned"), output, lambda: as_text(plan, again))
         return
+    refuse_elsewhere(plan, answers)
+    carry(plan, answers, output)
+
+
+def refuse_elsewhere(plan: Plan[Host], answers: Answers) -> None:
+    if answers.root != Path("/"):
+        raise UsageError(f"--apply acts on this machine, not on {answers.root}", "run it on the node itself")
+    if not plan.steps:
+        raise UsageError("the plan has no steps: there is nothing to carry out")
+
+
+def carry(plan: Plan[Host], answers: Answers, output: str, prepare: Callable[[], None] = lambda: None) -> None:
+    """Print, ask, `prepare` what touches nothing yet, carry out, and tell how long each part took."""
     if output == "table":
         click.echo(as_text(plan, ""))
-    if not yes:
+    if not answers.yes:
         agree(plan)
-    with telling(plan, progress) as tell:
-        carrying.start(Root(root), plan, tell)
-    emit(
-        as_data(plan, str(Phase.DONE)), output, lambda: f"done: {plan.title}\n\n  drtool undo {plan.id}   takes it back"
-    )
+    begun = time.monotonic()
+    prepare()
+    prepared = time.monotonic() - begun
+    with telling(plan, answers.progress) as tell:
+        carrying.start(Root(answers.root), plan, tell)
+    took = carrying.durations(Root(answers.root), plan.id)
+    data = as_data(plan, str(Phase.DONE), took) | {"preparedSeconds": round(prepared, 3)}
+    emit(data, output, lambda: _done(plan, prepared, took))
+
+
+def _done(plan: Plan[Host], prepared: float, took: tuple[float, ...]) -> str:
+    slow = [(seconds, number) for number, seconds in enumerate(took, 1) if seconds >= SLOW]
+    parts = [f"step {number} {seconds:.1f} s" for seconds, number in sorted(slow, reverse=True)[:5]]
+    first = f"{prepared:.1f} s before anything was stopped, then " if prepared >= SLOW else ""
+    spent = f"{first}{sum(took):.1f} s{': ' + ', '.join(parts) if parts else ''}"
+    return f"done in {spent}\n\n  drtool undo {plan.id}   takes it back"
 
 
 def agree(plan: Plan[Host]) -> None:
@@ -130,11 +166,14 @@ def as_text(plan: Plan[Host], again: str) -> str:
     return "\n".join(lines)
 
 
-def as_data(plan: Plan[Host], phase: str) -> dict[str, Any]:
-    steps = [
+def as_data(plan: Plan[Host], phase: str, took: tuple[float, ...] = ()) -> dict[str, Any]:
+    """`took` are the seconds of each step, where they were carried out."""
+    steps: list[dict[str, Any]] = [
         {"number": number, "step": type(step).__name__, "text": step.describe()}
         for number, step in enumerate(plan.steps, 1)
     ]
+    for step, seconds in zip(steps, took, strict=False):
+        step["seconds"] = round(seconds, 3)
     return {
         "schemaVersion": 1,
         "plan": {

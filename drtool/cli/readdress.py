@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from drtool.cli._plan import plan_options, present
+from drtool.cli._plan import Answers, plan_options, present
 
 
 @click.command(epilog="Example: drtool readdress --to 192.0.2.120 --apply")
@@ -15,7 +14,7 @@ from drtool.cli._plan import plan_options, present
     "--to", default="", metavar="IP", help="The address this node has now; found where only one can be meant."
 )
 @plan_options
-def command(to: str, root: Path, output: str, **options: Any) -> None:
+def command(to: str, output: str, **options: Any) -> None:
     """The plan after this node's address changed.
 
     It covers manifests, probes, certificates, kubeconfigs, /etc/hosts, etcd's member URL and the cluster's ConfigMaps.
@@ -23,6 +22,6 @@ def command(to: str, root: Path, output: str, **options: Any) -> None:
     from drtool.commands import readdress
     from drtool.host.root import Root
 
-    plan = readdress.plan(Root(root), to)
-    again = f"drtool readdress {f'--to {to} ' if to else ''}--apply"
-    present(root, plan, output, again=again, **options)
+    answers = Answers(**options)
+    plan = readdress.plan(Root(answers.root), to)
+    present(plan, answers, output, f"drtool readdress {f'--to {to} ' if to else ''}--apply")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drtool.core.errors import NotFound, Refused, UsageError
-from drtool.core.plan import Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
+from drtool.core.plan import Event, Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
 from drtool.core.plan import undo as take_back
 from drtool.host.cri import SOCKETS, Runtime
 from drtool.host.journal import DiskJournal, lock, plans
@@ -118,6 +118,19 @@ def find(root: Root, name: str, *phases: Phase) -> Carried:
     if not fitting:
         raise NotFound(f"no plan {name or ' or '.join(phases)} on this node", "drtool undo --list shows what there is")
     return fitting[-1]
+
+
+def durations(root: Root, plan: str) -> tuple[float, ...]:
+    """Seconds that each step took when it was last applied, in their order."""
+    begun: dict[int, datetime] = {}
+    took: dict[int, float] = {}
+    for mark in DiskJournal(root, plan).marks():
+        at = datetime.fromisoformat(mark.at)
+        if mark.event is Event.BEGUN:
+            begun[mark.step] = at
+        elif mark.event is Event.DONE:
+            took[mark.step] = (at - begun[mark.step]).total_seconds()
+    return tuple(took[step] for step in sorted(took))
 
 
 def history(root: Root) -> tuple[Carried, ...]:

@@ -10,9 +10,17 @@ import manifests.cluster_steps
 import manifests.issuing_steps
 import manifests.running
 import manifests.steps
+import snapshots.member_steps
 import snapshots.steps
 
-_MODULES = (manifests.steps, manifests.running, manifests.issuing_steps, manifests.cluster_steps, snapshots.steps)
+_MODULES = (
+    manifests.steps,
+    manifests.running,
+    manifests.issuing_steps,
+    manifests.cluster_steps,
+    snapshots.steps,
+    snapshots.member_steps,
+)
 
 
 def _steps() -> Mapping[str, type]:

@@ -24,7 +24,8 @@ from manifests.kubeconfig import split_url
 from manifests.node import Node
 from manifests.running import StartControlPlane, StopControlPlane
 from manifests.steps import edit_file, edit_yaml
-from snapshots.steps import UpdateMember, WaitForEtcd
+from snapshots.member_steps import UpdateMember
+from snapshots.steps import WaitForEtcd
 
 CONFIG_MAPS = (("kube-system", "kubeadm-config"), ("kube-system", "kube-proxy"), ("kube-public", "cluster-info"))
 PLAIN = ("/etc/hosts", "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")

@@ -126,6 +126,9 @@ def ready(node: int, address: str, seconds: float = 180.0) -> None:
 
 
 def healthy(node: int) -> None:
-    found = drtool(node, "check")
-    assert found["rootCauses"] == [], found["rootCauses"]
+    end = time.monotonic() + 60
+    while found := causes(node):  # controllers that were restarted a moment ago
+        if time.monotonic() > end:
+            raise SystemExit(f"node {node}: {found}\n{on(node, DRTOOL, 'check', check=False)}")
+        time.sleep(2)
     assert "before" in kubectl(node, "get", "configmap", "witness", "-o", "yaml")

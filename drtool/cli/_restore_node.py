@@ -1,0 +1,49 @@
+"""`drtool restore --node`: the plan, and with --apply the data directory made first, then the plan carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from drtool.cli._output import emit
+from drtool.cli._plan import Answers, as_data, as_text, carry, refuse_elsewhere
+from drtool.cli._progress import shown
+
+if TYPE_CHECKING:
+    from drtool.config import Config
+
+
+PLAN = ("root", "apply", "yes", "dry_run", "progress")
+WANTED = ("members", "token", "bump", "force")
+
+
+def command(source: str, config: Config, output: str, options: dict[str, Any]) -> None:
+    """`options` are those of `drtool restore`, what a node's plan has no use for among them."""
+    from drtool.commands import restore_node
+    from drtool.commands.restore_node import Wanted
+    from drtool.host.root import Root
+
+    answers = Answers(**{name: options[name] for name in PLAN})
+    root = Root(answers.root)
+    asked = Wanted(source, **{name: options[name] for name in WANTED})
+    planned = restore_node.planned(root, asked, config)
+    if not answers.applies:
+        text = again(source, members=asked.members, token=planned.how.cluster.token if asked.members else "")
+        emit(as_data(planned.plan, "planned"), output, lambda: as_text(planned.plan, text))
+        return
+    refuse_elsewhere(planned.plan, answers)
+
+    def prepare() -> None:
+        with shown(answers.progress) as listener:
+            made = restore_node.prepare(root, planned, asked.force, listener)
+        click.echo(f"made and judged: {made.directory}, revision {made.revision}, bumped to {made.bumped}", err=True)
+
+    carry(planned.plan, answers, output, prepare)
+
+
+def again(source: str, **options: Any) -> str:
+    """The command that carries the plan out."""
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in options.items() if value]
+    return " ".join(["drtool restore", str(Path(source)), "--node", *words, "--apply"])

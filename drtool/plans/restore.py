@@ -1,0 +1,76 @@
+"""A node's etcd put back from a backup whose data directory was made before anything was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from drtool.core.errors import CannotTell
+from drtool.plans import site
+from drtool.plans.site import Draft, NodeStep
+from manifests.cluster_steps import WaitForApiserver
+from manifests.node import Node
+from manifests.pod import Component
+from manifests.running import ParkStaticPod, RestartContainers, RestartKubelet, UnparkStaticPod
+from snapshots.steps import ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd
+
+PASSING = ("/registry/masterleases/", "/registry/events/", "/registry/peerserverleases/")
+CACHES = ("kube-controller-manager", "kube-scheduler")
+ALONE, JOINING = 240.0, 900.0
+
+
+def prepared(node: Node, plan: str) -> str:
+    """Where the new data directory is made: inside the old one, so that a rename is enough, mount point or not."""
+    return f"{_own(node, plan)}/new"
+
+
+def _own(node: Node, plan: str) -> str:
+    return f"{site.data_dir(need_etcd(node))}/.drtool-{plan}"
+
+
+def need_etcd(node: Node) -> Component:
+    etcd = site.present(node, "etcd")
+    if etcd is None:
+        raise CannotTell("this node runs no etcd as a static Pod", "run it on a node with etcd's manifest")
+    return etcd
+
+
+def restore(node: Node, plan: str, title: str, counts: dict[str, int], members: tuple[str, ...] = ()) -> Draft:
+    """`counts` are the record's keys per prefix (none for a file); `members` the names of all that are restored."""
+    swap = SwapDataDir(site.data_dir(need_etcd(node)), prepared(node, plan), f"{_own(node, plan)}/old")
+    access = site.etcd_access(node)
+    told = tuple((prefix, count) for prefix, count in counts.items() if prefix.isascii() and prefix not in PASSING)
+    up: list[NodeStep] = [WaitForEtcd(access, JOINING if len(members) > 1 else ALONE)]
+    up += [CompareCounts(access, told)] if told and len(members) < 2 else []
+    up += [ClearMasterLeases(access)]
+    return Draft("restore", title, (*around(node, plan, (swap,), tuple(up)),))
+
+
+def around(node: Node, plan: str, down: tuple[NodeStep, ...], up: tuple[NodeStep, ...]) -> Iterator[NodeStep]:
+    """`down` while etcd and the API server are stopped, `up` once etcd runs again, then everything else anew."""
+    etcd, apiserver = need_etcd(node), site.present(node, "kube-apiserver")
+    if apiserver:
+        yield _park(apiserver, plan)
+    yield _park(etcd, plan)
+    yield from down
+    yield _unpark(etcd, plan)
+    yield from up
+    if apiserver:
+        yield _unpark(apiserver, plan)
+        yield WaitForApiserver(site.own_server(node))
+        yield RestartContainers(CACHES, "what they remember is of the time before")
+        yield RestartKubelet("so that it asks for everything anew")
+
+
+def _park(component: Component, plan: str) -> ParkStaticPod:
+    return ParkStaticPod(site.program(component), component.path, parking(component.path, plan))
+
+
+def _unpark(component: Component, plan: str) -> UnparkStaticPod:
+    return UnparkStaticPod(site.program(component), component.path, parking(component.path, plan))
+
+
+def parking(path: str, plan: str) -> str:
+    """Beside the manifests directory: on the same file system, and out of the kubelet's sight."""
+    manifest = PurePosixPath(path)
+    return str(manifest.parent.parent / f"drtool-{plan}" / manifest.name)
