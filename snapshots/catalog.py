@@ -236,7 +236,7 @@ def retain(backups: Iterable[Backup], rules: Rules, now: datetime) -> Decision:
             keep(one, "young")
         elif not good:
             keep(one, "none is verified")
-        elif not one.good and one.record.taken_at > good[0].record.taken_at:
+        elif not one.good and one.record.taken_at >= good[0].record.taken_at:
             keep(one, "newer than any verified")
     drop = tuple(one for one in reversed(newest_first) if one.id not in reasons)
     return Decision({name: tuple(why) for name, why in reasons.items()}, drop)

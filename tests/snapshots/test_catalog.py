@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drtool.core.errors import NotFound, Unsound, UsageError
+from snapshots import catalog
+from snapshots.catalog import Backup, Part, Record, Report, Rules, Verified, retain
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def backup(
+    at: datetime, verified: bool = True, reports: tuple[Report, ...] = (), cluster: str = "0" * 15 + "1"
+) -> Backup:
+    record = Record(
+        id=catalog.new_id(at, 5),
+        cluster_id=cluster,
+        member_id="0" * 15 + "2",
+        node="cp-1",
+        taken_at=at,
+        finished_at=at,
+        endpoint="https://127.0.0.1:2379",
+        etcd="3.5.1",
+        kubernetes="v1.37.2",
+        revision=5,
+        compact_revision=-1,
+        raft_index=9,
+        raft_term=2,
+        keys=1,
+        keys_by_prefix={"/registry/pods/": 1},
+        db=Part("db.zst", 1, "aa", 1, "bb"),
+        verified=Verified(at, True) if verified else None,
+    )
+    return Backup(record, reports)
+
+
+moments = st.integers(0, 400 * 24 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))
+reports = st.one_of(
+    st.just(()),
+    st.tuples(st.builds(Report, kind=st.sampled_from(["verify", "drill"]), at=st.just(NOW), good=st.booleans())),
+)
+histories = st.lists(st.builds(backup, moments, st.booleans(), reports), max_size=60)
+counts = st.integers(0, 20)
+policies = st.builds(
+    Rules,
+    keep_last=counts,
+    hourly=counts,
+    daily=counts,
+    weekly=counts,
+    monthly=counts,
+    minimum_count=counts,
+    minimum_age=st.integers(0, 72).map(lambda hours: timedelta(hours=hours)),
+)
+
+
+@given(histories, policies)
+@settings(max_examples=10_000, deadline=None)
+def test_retention_never_loses_what_it_must_keep(history: list[Backup], rules: Rules) -> None:
+    decision = retain(history, rules, NOW)
+    dropped = {one.id for one in decision.drop}
+    good = sorted((one for one in history if one.good), key=lambda one: (one.record.taken_at, one.id), reverse=True)
+
+    assert dropped.isdisjoint(decision.keep)
+    assert dropped | set(decision.keep) == {one.id for one in history}
+    if not good:
+        assert not dropped
+        return
+    assert good[0].id not in dropped
+    assert dropped.isdisjoint(one.id for one in good[: max(rules.minimum_count, rules.keep_last)])
+    assert all(NOW - one.record.taken_at >= rules.minimum_age for one in decision.drop)
+    # an unverified one is not let go for another unverified one
+    assert all(one.good or one.record.taken_at < good[0].record.taken_at for one in decision.drop)
+
+
+@given(histories, policies)
+@settings(max_examples=300, deadline=None)
+def test_applying_it_again_drops_nothing_more(history: list[Backup], rules: Rules) -> None:
+    decision = retain(history, rules, NOW)
+    left = [one for one in history if one.id in decision.keep]
+    assert retain(left, rules, NOW).drop == ()
+
+
+@given(histories, policies)
+@settings(max_examples=300, deadline=None)
+def test_unverified_ones_never_push_a_verified_one_out(history: list[Backup], rules: Rules) -> None:
+    with_all = retain(history, rules, NOW)
+    without = retain([one for one in history if one.good], rules, NOW)
+    assert {one.id for one in with_all.drop if one.good} == {one.id for one in without.drop}
+
+
+def test_each_period_keeps_its_newest() -> None:
+    history = [backup(NOW - timedelta(hours=6 * number)) for number in range(40)]
+    rules = Rules(0, 0, 3, 0, 0, 0, timedelta(0))
+    kept = [one.record.taken_at for one in history if one.id in retain(history, rules, NOW).keep]
+    assert kept == [NOW, datetime(2026, 11, 29, 18, tzinfo=UTC), datetime(2026, 11, 28, 18, tzinfo=UTC)]
+
+
+def test_what_was_found_bad_later_counts_no_more() -> None:
+    old, new = backup(NOW - timedelta(days=2)), backup(NOW, reports=(Report("verify", NOW, False),))
+    decision = retain([old, new], Rules(1, 0, 0, 0, 0, 1, timedelta(0)), NOW)
+    assert old.id in decision.keep
+    assert not new.good
+
+
+def test_latest_is_the_newest_good_one() -> None:
+    good, unverified = backup(NOW - timedelta(days=1)), backup(NOW, verified=False)
+    assert catalog.choose([unverified, good]) is good
+    with pytest.raises(NotFound):
+        catalog.choose([unverified])
+    with pytest.raises(UsageError, match="2 clusters"):
+        catalog.choose([good, backup(NOW, cluster="f" * 16)])
+
+
+def test_a_part_of_an_id_is_enough() -> None:
+    first, second = backup(NOW - timedelta(days=1)), backup(NOW)
+    assert catalog.choose([first, second], second.id[-8:]) is second
+    assert catalog.choose([first, second], f"{first.record.cluster_id}/{first.id}") is first
+    with pytest.raises(UsageError, match="fits 2"):
+        catalog.choose([first, second], "2026")
+    with pytest.raises(NotFound):
+        catalog.choose([first, second], "zzz")
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = backup(NOW).record
+    assert catalog.decode(catalog.encode(record), record.path) == record
+
+
+def test_what_is_no_record_of_that_place_is_refused() -> None:
+    record = backup(NOW).record
+    for data, problem in (
+        (b"", "no record"),
+        (b"{}", "no record"),
+        (b'{"format": 2}', "format 2"),
+        (catalog.encode(record)[:-20], "no record"),
+    ):
+        with pytest.raises(Unsound, match=problem):
+            catalog.decode(data, record.path)
+    with pytest.raises(Unsound, match="belongs to"):
+        catalog.decode(catalog.encode(record), f"{record.cluster_id}/elsewhere")
+
+
+def test_report_names_say_what_they_hold() -> None:
+    report = Report("drill", NOW, False)
+    assert catalog.read_report(catalog.report_name(report)) == report
+    assert catalog.read_report("record.json") is None
