@@ -116,18 +116,24 @@ data: {token: eA==}
         ("apiVersion: v1\nkind: Event\nmetadata: {name: a, namespace: b}", "events are history"),
         ("apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: a, namespace: b}", "its holder makes it"),
         (
-            "apiVersion: v1\nkind: Pod\nmetadata:\n  {name: a, namespace: b,\n"
-             "   ownerReferences: [{controller: true, kind: ReplicaSet, name: r, uid: lives}]}",
+            (
+                "apiVersion: v1\nkind: Pod\nmetadata:\n  {name: a, namespace: b,\n"
+                "   ownerReferences: [{controller: true, kind: ReplicaSet, name: r, uid: lives}]}"
+            ),
             "ReplicaSet r makes it",
         ),
         (
-            "apiVersion: v1\nkind: Pod\n"
-             "metadata: {name: a, namespace: b, annotations: {kubernetes.io/config.mirror: x}}",
+            (
+                "apiVersion: v1\nkind: Pod\n"
+                "metadata: {name: a, namespace: b, annotations: {kubernetes.io/config.mirror: x}}"
+            ),
             "the kubelet makes it from a manifest",
         ),
         (
-            "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: b}\n"
-             'status: {conditions: [{type: Complete, status: "True"}]}',
+            (
+                "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: b}\n"
+                'status: {conditions: [{type: Complete, status: "True"}]}'
+            ),
             "it has ended and would run again",
         ),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}", ""),
