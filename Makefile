@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint clean objects
 
 demo: $(VENV)/installed
 	$(BIN)/drtool demo
 
 test: lint
 	$(BIN)/pytest
+
+# types of the Kubernetes API decoded exactly, per release (needs Go, or k8s.io/api in its module cache)
+objects: $(VENV)/installed
+	$(BIN)/python -m tests.registry.published
 
 lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
