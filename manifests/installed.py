@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer
+from manifests.document import Document
 from manifests.node import Node
 from manifests.pod import Component, version
 from manifests.releases import tables
 
 # Builds that carry patches and flags of their own.
 VENDORS = re.compile(r"(?i)eks|openshift|okd|rancher|rke2|k3s|hyperkube|gke|aks\b|talos|microk8s")
+KUBELET_CONFIG = "kubelet.config.k8s.io/v1beta1"
 DPKG = re.compile(r"status installed kubelet:?\S* (?:\d+:)?(\d+\.\d+\.\d+)")
 LAYER_OF = {"etcd": Layer.ETCD, "kube-apiserver": Layer.APISERVER, "kubelet": Layer.KUBELET}
 
@@ -68,3 +70,13 @@ def kubelet_release(node: Node) -> Release:
     if apiserver is not None and apiserver.version is not None:
         return Release(apiserver.version, apiserver.image_evidence, certain=False)
     raise EvidenceMissing("the kubelet's version is unknown")
+
+
+def kubelet_configuration(node: Node) -> Document:
+    """EvidenceMissing where the kubelet can read none: its settings are then unknown, not the defaults."""
+    kubelet = node.kubelet
+    config = kubelet.config
+    kind = (config.get("kind"), config.get("apiVersion")) if config else ()
+    if config is None or kind != ("KubeletConfiguration", KUBELET_CONFIG):
+        raise EvidenceMissing(f"{kubelet.config_path}: {kubelet.config_problem or 'no KubeletConfiguration'}")
+    return config

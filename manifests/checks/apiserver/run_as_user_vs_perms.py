@@ -8,32 +8,16 @@ Fix: give the files to the user and group that the manifest names, or take runAs
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from drtool.host.root import Entry
 from manifests.installed import layer_of
 from manifests.node import Node
+from manifests.ownership import Files, Identity
 from manifests.pod import Component
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready", "etcd-data-dir-permissions")
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    user: int
-    groups: frozenset[int]
-    evidence: Evidence
-
-    def may(self, entry: Entry, bit: int) -> bool:
-        """`bit` is 4 to read, 2 to write, as in the lowest digit of a mode."""
-        if entry.uid == self.user:
-            return bool(entry.mode >> 6 & bit)
-        if entry.gid in self.groups:
-            return bool(entry.mode >> 3 & bit)
-        return bool(entry.mode & bit)
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -74,7 +58,7 @@ def _identity(component: Component) -> Identity | None:
     return Identity(user, frozenset(group for group in found if isinstance(group, int)), evidence)
 
 
-def _files(node: Node, component: Component) -> Iterator[tuple[Entry, int]]:
+def _files(node: Node, component: Component) -> Files:
     for flag in component.container.flags:
         write = flag.name in {"data-dir", "wal-dir"}
         if not (write or flag.name.endswith(("key-file", "keyfile", "kubeconfig", "-config", "private-key-file"))):

@@ -8,8 +8,9 @@ Fix: set staticPodPath to the directory of the manifests in the kubelet's config
 
 from collections.abc import Iterator
 
-from drtool.core.check import EvidenceMissing, NotApplicable
+from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.installed import kubelet_configuration
 from manifests.node import MANIFESTS, PROGRAMS, Node
 
 SEVERITY = Severity.CRITICAL
@@ -22,8 +23,8 @@ def find(node: Node) -> Iterator[Finding]:
     if not meant:
         raise NotApplicable(f"no control-plane manifests in {MANIFESTS}")
     kubelet = node.kubelet
-    if kubelet.config is None and not kubelet.flag("pod-manifest-path"):
-        raise EvidenceMissing(f"{kubelet.config_path}: {kubelet.config_problem or 'not read'}")
+    if not kubelet.flag("pod-manifest-path"):
+        kubelet_configuration(node)
     path, evidence = kubelet.setting("pod-manifest-path", "staticPodPath", default="")
     there = Evidence(f"{MANIFESTS}/{meant[0]}")
     if not path:

@@ -1,0 +1,123 @@
+"""Control groups: which hierarchy the host has, and which driver the kubelet and the runtime use."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+from drtool.core.check import EvidenceMissing
+from drtool.core.report import Evidence
+from manifests.node import Node
+
+CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
+CONTAINERD = "/etc/containerd/config.toml"
+CRI_TABLES = {1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
+
+
+def hierarchy(node: Node) -> tuple[int, Evidence]:
+    """1 or 2. A hybrid host, with version 1 controllers and an empty version 2 tree beside them, counts as 1."""
+    controllers = node.entry(CONTROLLERS)
+    if controllers.data is not None:
+        return 2, Evidence(CONTROLLERS, 1, controllers.data.decode("ascii", "replace").strip()[:200])
+    for pattern, number in ((r"^\S+ /sys/fs/cgroup/\S+ cgroup ", 1), (r"^\S+ /sys/fs/cgroup cgroup2 ", 2)):
+        mounted = node.find("/proc/mounts", pattern)
+        if mounted:
+            return number, mounted[0][1]
+    if node.entry("/sys/fs/cgroup/memory").kind == "directory":
+        return 1, Evidence("/sys/fs/cgroup/memory", None, "a version 1 controller")
+    raise EvidenceMissing("neither /sys/fs/cgroup nor /proc/mounts tells which cgroup version the host has")
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """`name` is systemd or cgroupfs. `answers` says whether this runtime tells the kubelet its driver itself."""
+
+    runtime: str
+    name: str
+    evidence: Evidence
+    answers: bool = False
+
+
+def runtime_driver(node: Node, endpoint: str) -> Driver:
+    """The driver of the runtime behind the kubelet's endpoint, from that runtime's configuration."""
+    if "crio" in endpoint:
+        return _crio(node)
+    if "docker" in endpoint:
+        return _docker(node)
+    return _containerd(node)
+
+
+def _crio(node: Node) -> Driver:
+    """cgroup_manager, systemd by default; later files win. CRI-O answers RuntimeConfig since 1.28."""
+    paths = ["/etc/crio/crio.conf", *(e.path for e in node.capture.matching(r"/etc/crio/crio\.conf\.d/.+"))]
+    found = [hit for path in paths for hit in node.find(path, r'^\s*cgroup_manager\s*=\s*"(\w+)"')]
+    version = str(node.versions.get("crio") or "")
+    answers = bool(re.match(r"v?(1\.(2[89]|[3-9]\d)|[2-9])", version))
+    if found:
+        match, evidence = found[-1]
+        return Driver("CRI-O", match[1], evidence, answers)
+    if all(node.entry(path).data is None for path in paths):
+        raise EvidenceMissing("CRI-O's configuration is not in this tree")
+    return Driver("CRI-O", "systemd", Evidence(paths[0], None, "no cgroup_manager: systemd"), answers)
+
+
+def _docker(node: Node) -> Driver:
+    path = "/etc/docker/daemon.json"
+    try:
+        options = json.loads(node.data(path)).get("exec-opts", [])
+    except (ValueError, AttributeError) as problem:
+        raise EvidenceMissing(f"{path}: {problem}") from problem
+    for option in options if isinstance(options, list) else []:
+        value = str(option).partition("native.cgroupdriver=")[2]
+        if value:
+            return Driver("Docker", value, next((e for _, e in node.find(path, "cgroupdriver")), Evidence(path)))
+    default = "systemd" if hierarchy(node)[0] == 2 else "cgroupfs"
+    return Driver("Docker", default, Evidence(path, None, f"no native.cgroupdriver: {default}"))
+
+
+def _containerd(node: Node) -> Driver:
+    """SystemdCgroup of the default runtime's options; absent is false. containerd answers RuntimeConfig since 2.0.
+
+    A file without `version = 2` or 3 is read as version 1, whose tables have other names: settings in the table of
+    another version are ignored.
+    """
+    path = CONTAINERD
+    text = node.text(path)
+    try:
+        config = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise EvidenceMissing(f"{path}: {problem}") from problem
+    version = config.get("version", 1)
+    answers = version == 3 or bool(re.match(r"v?[2-9]\.", str(node.versions.get("containerd") or "")))
+    imported = (e.path for e in node.capture.matching(r"/etc/containerd/conf\.d/[^/]+\.toml"))
+    for place in (*reversed(tuple(imported)), path):
+        value = _systemd_cgroup(node, place)
+        if value is not None:
+            at = node.find(place, r"SystemdCgroup\s*=|systemd_cgroup\s*=")
+            return Driver(
+                "containerd", "systemd" if value else "cgroupfs", at[-1][1] if at else Evidence(place), answers
+            )
+    ignored = node.find(path, r"SystemdCgroup\s*=\s*true")
+    what = ignored[0][1] if ignored else Evidence(path, None, "no SystemdCgroup: cgroupfs")
+    return Driver("containerd", "cgroupfs", what, answers)
+
+
+def _systemd_cgroup(node: Node, path: str) -> bool | None:
+    try:
+        config = tomllib.loads(node.text(path))
+    except (tomllib.TOMLDecodeError, EvidenceMissing):
+        return None
+    version = config.get("version", 1)
+    table = _mapping(config, "plugins", CRI_TABLES.get(version if isinstance(version, int) else 1, "cri"), "containerd")
+    runtime = table.get("default_runtime_name", "runc")
+    value = _mapping(table, "runtimes", str(runtime), "options").get("SystemdCgroup")
+    return value if isinstance(value, bool) else None
+
+
+def _mapping(value: Any, *keys: str) -> dict[str, Any]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

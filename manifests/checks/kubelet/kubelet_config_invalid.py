@@ -1,0 +1,86 @@
+"""The file that --config names must be a KubeletConfiguration that this kubelet can read.
+
+Broken YAML, an empty file, another kind (a kubeconfig, of all things), a missing apiVersion or a value of the wrong
+type stops the kubelet. A field that it does not know, or one that is given twice, makes it read the file leniently: it
+warns once in its log, drops the field, and runs on without what was meant; that is an error here.
+
+Fix: correct the file; --config=/var/lib/kubelet/config.yaml in the drop-in where it names a kubeconfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from drtool.core.check import NotApplicable
+from drtool.core.report import Evidence, Finding, Severity
+from manifests.document import Document
+from manifests.installed import KUBELET_CONFIG, kubelet_release
+from manifests.kubelet import Kubelet
+from manifests.node import Node
+from manifests.releases import tables
+from manifests.releases.tables import State
+
+SEVERITY = Severity.CRITICAL
+EXPLAINS = ("kubelet-not-running", "container-exited", "component-not-ready", "staticpodpath-mismatch")
+LISTS = ("clusterDNS", "tlsCipherSuites", "enforceNodeAllocatable", "allowedUnsafeSysctls", "registerWithTaints")
+MAPS = ("evictionHard", "evictionSoft", "featureGates", "kubeReserved", "systemReserved", "authentication", "logging")
+BOOLEANS = ("failSwapOn", "failCgroupV1", "rotateCertificates", "serverTLSBootstrap", "protectKernelDefaults")
+
+
+def find(node: Node) -> Iterator[Finding]:
+    kubelet = node.kubelet
+    if kubelet.config_entry.data is None:
+        raise NotApplicable(f"{kubelet.config_path}: {kubelet.config_problem or 'not read'}")
+    document = kubelet.config
+    if document is None or not isinstance(document.data, dict):
+        problem = kubelet.config_problem.partition(": ")[2] or "it is no mapping"
+        yield Finding(f"The kubelet cannot read {kubelet.config_path}: {problem}", (_where(kubelet),))
+        return
+    kind, version = document.get("kind"), document.get("apiVersion")
+    if kind != "KubeletConfiguration" or version != KUBELET_CONFIG:
+        named = [flag.evidence for flag in kubelet.flags if flag.name == "config"]
+        wrong = f"{kind or 'no kind'}, {version or 'no apiVersion'}"
+        yield Finding(
+            f"{kubelet.config_path} is no KubeletConfiguration of {KUBELET_CONFIG}: {wrong}",
+            (document.evidence("kind" if kind != "KubeletConfiguration" else "apiVersion"), *named),
+        )
+        return
+    yield from _types(document)
+    yield from _lenient(node, document)
+
+
+def _where(kubelet: Kubelet) -> Evidence:
+    """The parser's own line, where it names one: `PATH:LINE: problem`."""
+    head = kubelet.config_problem.removeprefix(kubelet.config_path).partition(": ")[0].lstrip(":")
+    return Evidence(kubelet.config_path, int(head) if head.isdecimal() else None, kubelet.config_problem[:300])
+
+
+def _types(document: Document) -> Iterator[Finding]:
+    wanted: tuple[tuple[tuple[str, ...], type, str], ...] = (
+        (LISTS, list, "a list"),
+        (MAPS, dict, "a mapping"),
+        (BOOLEANS, bool, "true or false"),
+    )
+    for names, kind, words in wanted:
+        for name in names:
+            value = document.get(name)
+            if value is not None and not isinstance(value, kind):
+                yield Finding(f"{name} in {document.path} must be {words}", (document.evidence(name),))
+
+
+def _lenient(node: Node, document: Document) -> Iterator[Finding]:
+    for key, line in document.duplicates:
+        at = Evidence(document.path, line, document.text[line - 1].strip()[:200])
+        yield Finding(f'"{key}" is set twice in {document.path}', (at,), severity=Severity.ERROR)
+    config: dict[str, Any] = document.data
+    release = kubelet_release(node)
+    for path, verdict in tables.unknown_kubelet_fields(config, release.numbers) or ():
+        if not release.certain and verdict.state is not State.UNKNOWN:
+            continue  # a field of another release, and which one runs here is only likely
+        name = ".".join(str(part) for part in path)
+        yield Finding(
+            f"{name} in {document.path} {verdict.why}: the kubelet {release} drops it",
+            (document.evidence(*path), release.evidence),
+            severity=Severity.ERROR,
+        )

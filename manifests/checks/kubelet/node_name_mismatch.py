@@ -1,0 +1,40 @@
+"""The kubelet must register under the name that its client certificate is made out to.
+
+The API server lets `system:node:NAME` touch the node NAME alone. After a new hostname, or without the
+--hostname-override of before, the kubelet is refused (`node "a" is not allowed to modify node "b"`) and the node goes
+NotReady. `node "x" not found` in a log only means that the API server is out of reach. Upper case in a hostname is
+lowered; short name and full name of one host, and names that a cloud provider gives, are left alone.
+
+Fix: restore the hostname or set --hostname-override in kubeadm-flags.env; else issue a new kubelet.conf.
+"""
+
+from collections.abc import Iterator
+
+from drtool.core.check import EvidenceMissing
+from drtool.core.report import Evidence, Finding, Severity
+from manifests.node import Node
+
+SEVERITY = Severity.CRITICAL
+PREFIX = "system:node:"
+
+
+def find(node: Node) -> Iterator[Finding]:
+    client = node.kubeconfig("kubelet.conf").client
+    if client is None or not client.certificates:
+        raise EvidenceMissing("the kubelet's client certificate is not in this tree")
+    certificate = client.certificates[0]
+    name = node.kubelet.node_name
+    if not name:
+        raise EvidenceMissing("the hostname is not in this tree")
+    common = certificate.common_name
+    if not common.startswith(PREFIX) or node.kubelet.flag("cloud-provider"):
+        return
+    certified = common.removeprefix(PREFIX)
+    if certified == name or certified.partition(".")[0] == name.partition(".")[0]:
+        return
+    override = node.kubelet.flag("hostname-override")
+    said = override.evidence if override else Evidence("/etc/hostname", 1, node.hostname)
+    yield Finding(
+        f"The kubelet registers as {name}, and its certificate is made out to {certified}",
+        (said, Evidence(client.path, None, f"CN={common}")),
+    )

@@ -1,0 +1,311 @@
+"""The kubelet, its configuration and the runtime it uses: a healthy node passes, each fault is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from drtool.commands.check import judged
+from drtool.core.report import Finding, Severity, Status
+from manifests.kubeadm import Design
+from tests.builders.tree import Tree, laid, outcomes
+
+KUBELET, FLAGS = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
+CONTAINERD = "/etc/containerd/config.toml"
+RUNC = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]\n  SystemdCgroup = {}\n'
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tree = laid(tmp_path)
+    tree.write("/drtool/versions.json", json.dumps({"kubelet": "v1.37.2", "containerd": "1.7.27", "crio": None}))
+    tree.write(CONTAINERD, "version = 2\n" + RUNC.format("true"))
+    return tree
+
+
+def causes(tree: Tree) -> tuple[str, ...]:
+    return judged(tree.node()).verdict.root_causes
+
+
+def status(tree: Tree, id_: str) -> Status:
+    return outcomes(tree.node())[id_].status
+
+
+def findings(tree: Tree, id_: str) -> tuple[Finding, ...]:
+    return outcomes(tree.node())[id_].findings
+
+
+def titles(tree: Tree, id_: str) -> list[str]:
+    return [finding.title for finding in findings(tree, id_)]
+
+
+def add(tree: Tree, text: str) -> None:
+    tree.write(KUBELET, tree.read(KUBELET) + text)
+
+
+def versions(tree: Tree, **told: str) -> None:
+    tree.write("/drtool/versions.json", json.dumps({"kubelet": "v1.37.2", **told}))
+
+
+def test_a_healthy_node_passes(tree: Tree) -> None:
+    found = outcomes(tree.node())
+    assert causes(tree) == ()
+    for id_ in (
+        "kubelet-config-missing",
+        "kubelet-config-invalid",
+        "kubelet-flag-removed",
+        "runtime-endpoint-wrong",
+        "manager-state-mismatch",
+        "node-name-mismatch",
+        "version-skew",
+        "cgroup-driver-mismatch",
+    ):
+        assert found[id_].status is Status.PASSED, found[id_]
+    for id_ in ("kubelet-not-running", "runtime-not-running"):
+        assert found[id_].status is Status.SKIPPED, found[id_]
+    for id_ in ("cgroup-v1-vs-kubelet", "resolvconf-missing", "resolvconf-loop"):
+        assert found[id_].status is Status.UNKNOWN, found[id_]
+
+
+# ---- kubelet-config-missing, kubelet-config-invalid
+
+
+def test_a_joined_node_without_its_configuration(tree: Tree) -> None:
+    tree.remove(KUBELET)
+    assert causes(tree) == ("kubelet-config-missing",)
+
+
+def test_settings_that_only_the_backup_still_has(tree: Tree) -> None:
+    backup = "/etc/kubernetes/tmp/kubeadm-kubelet-config2026-11-30/config.yaml"
+    tree.write(backup, tree.read(KUBELET))
+    assert causes(tree) == ()
+    tree.write(backup, tree.read(KUBELET) + "resolvConf: /run/systemd/resolve/resolv.conf\nsyncFrequency: 0s\n")
+    assert titles(tree, "kubelet-config-missing") == [f"{KUBELET} has lost resolvConf, which its backup still has"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "empty"),
+        ("apiVersion: kubelet.config.k8s.io/v1beta1\n\tkind: KubeletConfiguration\n", "cannot read"),
+        ("apiVersion: v1\nkind: Config\nclusters: []\n", "Config, v1"),
+        ("cgroupDriver: systemd\nstaticPodPath: /etc/kubernetes/manifests\n", "no kind, no apiVersion"),
+        ("apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n", "kubelet.config.k8s.io/v1beta1"),
+    ],
+)
+def test_a_file_that_is_no_kubelet_configuration(tree: Tree, text: str, word: str) -> None:
+    tree.write(KUBELET, text)
+    assert causes(tree)[:1] == ("kubelet-config-invalid",)
+    assert word in titles(tree, "kubelet-config-invalid")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("clusterDNS: 10.96.0.10\n", None),
+        ("evictionHard: []\n", None),
+        ("fooBar: 1\n", Severity.ERROR),
+        ("failSwapOn: true\nfailSwapOn: true\n", Severity.ERROR),
+        ("memorySwap:\n  swapBehaviour: NoSwap\n", Severity.ERROR),
+        ("memorySwap:\n  swapBehavior: NoSwap\n", False),
+    ],
+)
+def test_fields_that_this_kubelet_does_not_take(tree: Tree, text: str, severity: Severity | bool | None) -> None:
+    tree.sub(KUBELET, r"clusterDNS:\n- .*\n", "")
+    add(tree, text)
+    found = [finding.severity for finding in findings(tree, "kubelet-config-invalid")]
+    assert found == ([] if severity is False else [severity])
+
+
+# ---- flags, endpoint, version
+
+
+def test_a_removed_flag_in_an_environment_file(tree: Tree) -> None:
+    tree.write("/etc/default/kubelet", 'KUBELET_EXTRA_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.9"\n')
+    assert causes(tree) == ("kubelet-flag-removed",)
+    (finding,) = findings(tree, "kubelet-flag-removed")
+    assert finding.evidence[0].path == "/etc/default/kubelet"
+    assert "was removed in 1.35" in finding.title
+
+
+def test_the_same_flag_is_legal_for_an_older_kubelet(tree: Tree) -> None:
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=registry.k8s.io/pause:3.9"\n')
+    versions(tree, kubelet="v1.34.4")
+    assert status(tree, "kubelet-flag-removed") is Status.PASSED
+    assert causes(tree) == ()
+
+
+def test_without_another_word_the_kubelet_is_taken_to_be_as_new_as_the_api_server(tree: Tree) -> None:
+    tree.remove("/drtool/versions.json")
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--network-plugin=cni"\n')
+    assert causes(tree) == ("kubelet-flag-removed",)
+    tree.write("/var/log/dpkg.log", "2026-11-30 04:00:00 status installed kubelet:amd64 1.36.1-1.1\n")
+    assert "1.36.1" in findings(tree, "kubelet-flag-removed")[0].evidence[1].text
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "fires"),
+    [
+        ("unix:///var/run/dockershim.sock", True),
+        ("unix://unix:///run/containerd/containerd.sock", True),
+        ("unix:///var/run/crio/crio.sock", True),
+        ("http:///run/containerd/containerd.sock", True),
+        ("unix:///run/containerd/containerd.sock", False),
+        ("/run/containerd/containerd.sock", False),
+        ("unix:///run/other/other.sock", False),
+    ],
+)
+def test_the_runtimes_endpoint(tree: Tree, endpoint: str, fires: bool) -> None:
+    tree.sub(KUBELET, r"containerRuntimeEndpoint: .*", f"containerRuntimeEndpoint: {endpoint}")
+    assert bool(findings(tree, "runtime-endpoint-wrong")) is fires
+
+
+def test_two_runtimes_side_by_side_are_fine(tree: Tree) -> None:
+    tree.write("/etc/crio/crio.conf", '[crio.runtime]\ncgroup_manager = "systemd"\n')
+    assert causes(tree) == ()
+
+
+def test_a_kubelet_newer_than_the_api_server(tree: Tree) -> None:
+    versions(tree, kubelet="v1.38.0")
+    assert findings(tree, "version-skew")[0].title == "The kubelet 1.38.0 is newer than the API server 1.37.2"
+
+
+@pytest.mark.parametrize(("kubelet", "fires"), [("v1.34.0", False), ("v1.33.9", True), ("v1.37.9", False)])
+def test_a_kubelet_may_be_three_minors_older(tree: Tree, kubelet: str, fires: bool) -> None:
+    versions(tree, kubelet=kubelet)
+    assert bool(findings(tree, "version-skew")) is fires
+
+
+def test_before_125_a_kubelet_may_be_two_minors_older(tmp_path: Path) -> None:
+    tree = laid(tmp_path, Design(kubernetes="v1.24.2", etcd="3.5.3-0"))
+    versions(tree, kubelet="v1.21.0")
+    assert len(findings(tree, "version-skew")) == 1
+
+
+# ---- names, states, resolvers
+
+
+@pytest.mark.parametrize(
+    ("hostname", "fires"), [("cp-9", True), ("CP-1", False), ("cp-1.example.org", False), ("cp-10", True)]
+)
+def test_the_hostname_and_the_certificate(tree: Tree, hostname: str, fires: bool) -> None:
+    tree.write("/etc/hostname", hostname + "\n")
+    assert bool(findings(tree, "node-name-mismatch")) is fires
+
+
+def test_an_override_keeps_the_old_name(tree: Tree) -> None:
+    tree.write("/etc/hostname", "renamed\n")
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--hostname-override=cp-1"\n')
+    assert causes(tree) == ()
+
+
+def test_a_policy_that_its_state_file_does_not_have(tree: Tree) -> None:
+    tree.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"none","defaultCpuSet":"","checksum":1}')
+    assert status(tree, "manager-state-mismatch") is Status.PASSED
+    add(tree, "cpuManagerPolicy: static\n")
+    assert causes(tree) == ("manager-state-mismatch",)
+
+
+def test_state_of_processors_that_are_gone(tree: Tree) -> None:
+    inner = json.dumps({"policyName": "static", "defaultCpuSet": "0-7"})
+    tree.write("/var/lib/kubelet/cpu_manager_state", json.dumps({"data": inner, "checksum": 1}))
+    tree.write("/proc/cpuinfo", "processor\t: 0\nprocessor\t: 1\n")
+    add(tree, "cpuManagerPolicy: static\n")
+    assert "names CPU 2, and the host has 2" in titles(tree, "manager-state-mismatch")[0]
+
+
+def test_an_absent_resolv_conf_needs_a_log_line(tree: Tree) -> None:
+    path = "/run/systemd/resolve/resolv.conf"
+    add(tree, f"resolvConf: {path}\n")
+    assert status(tree, "resolvconf-missing") is Status.UNKNOWN
+    tree.journal("kubelet", f'E1214 pod_workers.go:1] "Error syncing pod" err="open {path}: no such file or directory"')
+    assert causes(tree) == ("resolvconf-missing",)
+
+
+def test_a_resolver_on_loopback(tree: Tree) -> None:
+    tree.write("/etc/resolv.conf", "nameserver 127.0.0.53\n")
+    assert causes(tree) == ("resolvconf-loop",)
+    tree.write("/etc/resolv.conf", "nameserver 192.0.2.53\n")
+    assert causes(tree) == ()
+
+
+# ---- cgroups
+
+
+def test_the_drivers_of_kubelet_and_containerd(tree: Tree) -> None:
+    tree.write(CONTAINERD, "version = 2\n" + RUNC.format("false"))
+    assert causes(tree) == ("cgroup-driver-mismatch",)
+
+
+def test_a_setting_in_the_table_of_another_version_is_ignored(tree: Tree) -> None:
+    tree.write(CONTAINERD, RUNC.format("true"))
+    assert titles(tree, "cgroup-driver-mismatch") == [
+        "The kubelet's cgroup driver is systemd, containerd's is cgroupfs"
+    ]
+
+
+def test_a_runtime_that_tells_its_driver_decides(tree: Tree) -> None:
+    tree.write(CONTAINERD, "version = 3\n")
+    versions(tree, containerd="2.1.4")
+    assert status(tree, "cgroup-driver-mismatch") is Status.PASSED
+
+
+def test_containerd_3_tables(tree: Tree) -> None:
+    table = RUNC.replace("io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime").format("true")
+    tree.write(CONTAINERD, "version = 3\n" + table)
+    versions(tree, containerd="2.1.4", kubelet="v1.27.3")
+    assert not findings(tree, "cgroup-driver-mismatch")
+
+
+def test_crio_is_systemd_unless_it_says_otherwise(tree: Tree) -> None:
+    tree.sub(KUBELET, r"containerRuntimeEndpoint: .*", "containerRuntimeEndpoint: unix:///var/run/crio/crio.sock")
+    tree.write("/etc/crio/crio.conf", "[crio.runtime]\n")
+    assert causes(tree) == ()
+    tree.write("/etc/crio/crio.conf.d/10.conf", '[crio.runtime]\ncgroup_manager = "cgroupfs"\n')
+    assert causes(tree) == ("cgroup-driver-mismatch",)
+
+
+def test_cgroup_v1_is_refused_since_135(tree: Tree) -> None:
+    tree.write("/proc/mounts", "/dev/vda / ext4 rw 0 0\ncgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n")
+    assert causes(tree) == ("cgroup-v1-vs-kubelet",)
+    add(tree, "failCgroupV1: false\n")
+    assert causes(tree) == ()
+
+
+def test_cgroup_v1_is_fine_for_an_older_kubelet(tree: Tree) -> None:
+    tree.write("/proc/mounts", "/dev/vda / ext4 rw 0 0\ncgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n")
+    versions(tree, kubelet="v1.34.1")
+    assert status(tree, "cgroup-v1-vs-kubelet") is Status.PASSED
+
+
+def test_cgroup_v2_is_too_new_for_a_kubelet_before_119(tree: Tree) -> None:
+    tree.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids\n")
+    versions(tree, kubelet="v1.18.20")
+    assert len(findings(tree, "cgroup-v1-vs-kubelet")) == 1
+
+
+# ---- what runs
+
+
+def test_a_kubelet_that_is_down_is_a_consequence_of_what_stops_it(tree: Tree) -> None:
+    tree.write("/drtool/units.json", '[{"name": "kubelet.service", "active": "failed", "sub": "failed"}]')
+    assert causes(tree) == ("kubelet-not-running",)
+    tree.write("/proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 2097148 0 -2\n")
+    assert causes(tree) == ("swap-active",)
+
+
+def test_a_runtime_that_does_not_answer(tree: Tree) -> None:
+    probe = {"component": "container-runtime", "kind": "cri", "url": "unix:///run/containerd/containerd.sock"}
+    tree.write("/drtool/probes.json", json.dumps([{**probe, "ok": False, "error": "Connection refused"}]))
+    assert causes(tree) == ("runtime-not-running",)
+    tree.write("/drtool/probes.json", json.dumps([{**probe, "ok": True}]))
+    assert status(tree, "runtime-not-running") is Status.PASSED
+
+
+def test_an_active_unit_is_healthy(tree: Tree) -> None:
+    units = [{"name": f"{name}.service", "active": "active", "sub": "running"} for name in ("kubelet", "containerd")]
+    tree.write("/drtool/units.json", json.dumps(units))
+    assert status(tree, "kubelet-not-running") is Status.PASSED
+    assert status(tree, "runtime-not-running") is Status.PASSED
