@@ -1,0 +1,148 @@
+"""CNI on a node: where the runtime looks, and the network that it takes (libcni: the first file in byte order)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from drtool.core.check import EvidenceMissing
+from drtool.core.report import Evidence
+from drtool.host.root import Entry
+from manifests.containerd import MAIN, configurations
+from manifests.document import Document, Unparsable, parse
+from manifests.node import Node
+
+CONF_DIR, BIN_DIR = "/etc/cni/net.d", "/opt/cni/bin"
+CRIO_BIN_DIRS = ("/opt/cni/bin", "/usr/libexec/cni", "/usr/lib/cni")
+SUFFIXES = (".conf", ".conflist", ".json")
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network configuration. `problem` says why it cannot be used, "" where it can."""
+
+    path: str
+    document: Document | None = field(repr=False)
+    problem: str = ""
+
+    @property
+    def plugins(self) -> tuple[dict[str, Any], ...]:
+        if self.document is None:
+            return ()
+        chain = self.document.get("plugins")
+        listed = chain if isinstance(chain, list) else [self.document.data]
+        return tuple(plugin for plugin in listed if isinstance(plugin, dict))
+
+    @property
+    def main(self) -> str:
+        """The type of the first plugin, which makes the interface."""
+        return str(self.plugins[0].get("type", "")) if self.plugins else ""
+
+    @property
+    def version(self) -> str:
+        return str(self.document.get("cniVersion", default="")) if self.document else ""
+
+    def programs(self) -> tuple[tuple[str, Evidence], ...]:
+        """Each program that the chain needs, with the line that names it; IPAM plugins, too."""
+        found: dict[str, Evidence] = {}
+        for index, plugin in enumerate(self.plugins):
+            where: tuple[str | int, ...] = ("plugins", index) if self._is_list else ()
+            for path, name in (((*where, "type"), plugin.get("type")), ((*where, "ipam", "type"), _ipam(plugin))):
+                if isinstance(name, str) and name and self.document is not None:
+                    found.setdefault(name, self.document.evidence(*path))
+        return tuple(found.items())
+
+    @property
+    def _is_list(self) -> bool:
+        return self.document is not None and isinstance(self.document.get("plugins"), list)
+
+
+def _ipam(plugin: dict[str, Any]) -> object:
+    ipam = plugin.get("ipam")
+    return ipam.get("type") if isinstance(ipam, dict) else None
+
+
+def conf_dir(node: Node) -> str:
+    for table in _cni_tables(node):
+        if isinstance(table.get("conf_dir"), str) and table["conf_dir"]:
+            return str(table["conf_dir"]).rstrip("/")
+    found = node.find("/etc/crio/crio.conf", r'^\s*network_dir\s*=\s*"([^"]+)"')
+    return found[-1][0][1].rstrip("/") if found else CONF_DIR
+
+
+def bin_dirs(node: Node) -> tuple[tuple[str, ...], Evidence]:
+    """Where the runtime looks for plugins, and the line that says so."""
+    for table in _cni_tables(node):
+        listed = table.get("bin_dirs") or [table.get("bin_dir")]
+        paths = tuple(str(path).rstrip("/") for path in listed if path) if isinstance(listed, list) else ()
+        if paths:
+            lines = node.find(MAIN, r"^\s*bin_dirs?\s*=")
+            return paths, lines[0][1] if lines else Evidence(MAIN)
+    crio = [e for e in node.capture.matching(r"/etc/crio/.*") if e.data is not None]
+    if crio and node.entry(MAIN).data is None:
+        for entry in reversed(crio):
+            match = re.search(rb"(?m)^\s*plugin_dirs\s*=\s*\[([^\]]*)\]", entry.data or b"")
+            if match:
+                paths = tuple(re.findall(r'"([^"]+)"', match[1].decode("utf-8", "replace")))
+                return tuple(path.rstrip("/") for path in paths), Evidence(entry.path, None, "plugin_dirs")
+        return CRIO_BIN_DIRS, Evidence(crio[0].path, None, "no plugin_dirs: CRI-O's own")
+    return (BIN_DIR,), Evidence(MAIN, None, f"no bin_dir: {BIN_DIR}")
+
+
+def _cni_tables(node: Node) -> list[dict[str, Any]]:
+    try:
+        files = configurations(node)
+    except EvidenceMissing:
+        return []
+    tables = [table.get("cni") for file in reversed(files) for table in file.cri()]
+    return [table for table in tables if isinstance(table, dict)]
+
+
+def files(node: Node) -> tuple[Entry, ...]:
+    """The files that libcni considers, in byte order. EvidenceMissing where the directory is not in the tree."""
+    directory = conf_dir(node)
+    if directory not in node.capture.listings:
+        if node.entry(directory).kind == "absent" and node.entry("/etc").kind != "absent":
+            raise EvidenceMissing(f"{directory} is not in this tree")
+        raise EvidenceMissing(f"{directory}: {node.entry(directory).error or 'not a directory'}")
+    return tuple(
+        entry
+        for entry in node.capture.below(directory)
+        if entry.path.endswith(SUFFIXES) and entry.kind not in {"directory", "socket", "special"}
+    )
+
+
+def networks(node: Node) -> tuple[Network, ...]:
+    return tuple(_network(entry) for entry in files(node))
+
+
+def _network(entry: Entry) -> Network:
+    if entry.data is None:
+        return Network(entry.path, None, entry.error or "cannot be read")
+    try:
+        documents = parse(entry.path, entry.data)
+    except Unparsable as wrong:
+        return Network(entry.path, None, wrong.problem)
+    if not documents or not isinstance(documents[0].data, dict):
+        return Network(entry.path, None, "no JSON object in it")
+    network = Network(entry.path, documents[0])
+    if not network.main:
+        return Network(entry.path, documents[0], "no plugin with a type in it")
+    return network
+
+
+def used(node: Node) -> Network:
+    """The network that the runtime takes: the first usable file. EvidenceMissing where there is none."""
+    for network in networks(node):
+        if not network.problem:
+            return network
+    raise EvidenceMissing(f"no network configuration in {conf_dir(node)}")
+
+
+def installed(node: Node, directories: tuple[str, ...]) -> frozenset[str]:
+    """The programs in the directories. EvidenceMissing where none of them is in the tree."""
+    there = [directory for directory in directories if directory in node.capture.listings]
+    if not there:
+        raise EvidenceMissing(f"{', '.join(directories)} not in this tree")
+    return frozenset(name for directory in there for name in node.capture.listings[directory])
