@@ -1,8 +1,9 @@
 """Versions must lie within the version skew policy.
 
 API servers at most one minor apart; a kubelet not newer than the oldest API server and not more than three minors older
-than the newest (two before 1.28); controller manager and scheduler not newer than the oldest API server and at most one
-minor older. Mixed minors within that are an upgrade under way (https://kubernetes.io/releases/version-skew-policy/).
+than the newest (two for a kubelet before 1.25); controller manager and scheduler not newer than the oldest API server
+and at most one minor older. Mixed minors within that are an upgrade under way
+(https://kubernetes.io/releases/version-skew-policy/).
 
 Fix: `drtool upgrade-plan` gives the order in which to upgrade.
 """
@@ -11,12 +12,12 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from drtool.core.skew import kubelet_may_lag
 from snapshots.registry.cluster import Cluster, dotted, evidence, image_version, version
 from snapshots.registry.objects import Object
 
 SEVERITY = Severity.ERROR
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
-THREE_FROM = (1, 28)
 Version = tuple[int, int, int]
 
 
@@ -58,7 +59,7 @@ def _kubelet(node: Object, servers: list[tuple[Version, Evidence]]) -> Iterator[
     if at is None:
         return
     shown = evidence(node, "status", "nodeInfo", "kubeletVersion")
-    behind = 3 if newest[:2] >= THREE_FROM else 2
+    behind = kubelet_may_lag(at[1])
     if at[:2] > oldest[:2]:
         yield Finding(
             f"Node {node.name}: kubelet {dotted(at)} is newer than API server {dotted(oldest)}", (shown, oldest_source)
