@@ -10,7 +10,6 @@ Fix: correct the file elsewhere and move it into place; a copy may be under /etc
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
-from drtool.host.root import Entry
 from manifests.document import Unparsable
 from manifests.layout import Layout
 from manifests.node import PROGRAMS, Node
@@ -21,9 +20,9 @@ EXPLAINS = ("manifest-missing", "container-exited", "component-not-ready", "etcd
 
 def find(node: Node) -> Iterator[Finding]:
     for entry, problem in node.unparsable_manifests:
-        program = _meant(entry)
+        program = _meant(entry.path, entry.data or b"")
         if program and program not in node.components:
-            yield _unparsable(program, entry, problem)
+            yield _unparsable(program, entry.data or b"", problem)
     for pod, problem_at in node.refused_pods:
         yield Finding(f"The kubelet refuses {pod.path}: {problem_at[0]}", (problem_at[1],))
     for document in (pod.document for pod in node.pods):
@@ -42,25 +41,24 @@ def _expected(node: Node) -> tuple[str, ...]:
     return node.layout.programs if node.layout is not Layout.EMPTY else PROGRAMS
 
 
-def _unparsable(program: str, entry: Entry, problem: Unparsable) -> Finding:
+def _unparsable(program: str, data: bytes, problem: Unparsable) -> Finding:
     text = ""
-    if problem.line and entry.data:
-        lines = entry.data.decode("utf-8", "replace").splitlines()
+    if problem.line:
+        lines = data.decode("utf-8", "replace").splitlines()
         text = lines[problem.line - 1].strip()[:200] if problem.line <= len(lines) else ""
     if problem.refused:
         title = f"drtool does not judge the manifest of {program}: {problem.problem}"
-        return Finding(title, (Evidence(entry.path, problem.line, text),), severity=Severity.WARNING)
+        return Finding(title, (Evidence(problem.path, problem.line, text),), severity=Severity.WARNING)
     return Finding(
         f"The kubelet cannot read the manifest of {program}: {problem.problem}",
-        (Evidence(entry.path, problem.line, text),),
+        (Evidence(problem.path, problem.line, text),),
     )
 
 
-def _meant(entry: Entry) -> str:
+def _meant(path: str, data: bytes) -> str:
     """Which program a file that cannot be parsed was meant to be: by its name, or by its command."""
-    name = entry.path.rpartition("/")[2]
+    name = path.rpartition("/")[2]
     for program in PROGRAMS:
         if name in {f"{program}.yaml", f"{program}.yml", f"{program}.json"}:
             return program
-    data = entry.data or b""
     return next((p for p in PROGRAMS if f"- {p}\n".encode() in data and name.startswith(p)), "")
