@@ -11,6 +11,7 @@ from drtool.core.report import Severity, Status
 from tests.builders.tree import Tree, laid, outcomes
 
 MANIFESTS = "/etc/kubernetes/manifests"
+AUDIT_POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 APISERVER = f"{MANIFESTS}/kube-apiserver.yaml"
 
 
@@ -112,7 +113,7 @@ def test_an_api_server_without_a_client_certificate(tree: Tree) -> None:
 
 
 def test_a_policy_outside_all_mounts(tree: Tree) -> None:
-    tree.write("/etc/audit/policy.yaml", "kind: Policy\n")
+    tree.write("/etc/audit/policy.yaml", AUDIT_POLICY)
     tree.set_flag("kube-apiserver", "audit-policy-file", "/etc/audit/policy.yaml")
     assert causes(tree) == ("flag-file-not-mounted",)
 
