@@ -1,9 +1,9 @@
 """The kernel must forward packets, and pass bridged ones to the filter where the network plugin counts on that.
 
 With ip_forward off Pods reach nothing outside their node and joining stops at preflight; a hardening file that sorts
-late in /etc/sysctl.d often turns it off again. net.bridge.bridge-nf-call-iptables is the wish of bridge plugins with
-iptables (flannel, bridge); eBPF plugins and kube-proxy's nftables mode do without, so there it is only a warning, as is
-an absent br_netfilter module.
+late in /etc/sysctl.d often turns it off again. As long as no Pod with a network of its own runs here, nothing is
+forwarded yet, and it is a warning. net.bridge.bridge-nf-call-iptables is the wish of bridge plugins with iptables
+(flannel, bridge); eBPF plugins and kube-proxy's nftables mode do without, so there it is only a warning.
 
 Fix: net.ipv4.ip_forward = 1 in the last file of /etc/sysctl.d, `sysctl --system`; br_netfilter in /etc/modules-load.d.
 """
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.addresses import address_of
+from manifests.mounts import mounted
 from manifests.node import KUBEADM_CONFIGS, Node
 
 SEVERITY = Severity.ERROR
@@ -37,9 +38,18 @@ def find(node: Node) -> Iterator[Finding]:
             continue
         if value == "0":
             title = f"{FORWARD[family]} is 0: Pods reach nothing outside this node"
-            yield Finding(title, (evidence, *_setting(node, FORWARD[family])))
+            severity = Severity.WARNING if _no_pod_network_in_use(node) else None
+            yield Finding(title, (evidence, *_setting(node, FORWARD[family])), severity)
     if gap:
         raise gap
+
+
+def _no_pod_network_in_use(node: Node) -> bool:
+    """Known only where the host's mounts are: each Pod with a network of its own holds /run/netns/cni-*."""
+    try:
+        return not any(mount.kind == "nsfs" and "/netns/cni-" in mount.path for mount in mounted(node))
+    except EvidenceMissing:
+        return False
 
 
 def _families(node: Node) -> list[int]:
