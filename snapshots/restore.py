@@ -95,7 +95,8 @@ def restore(source: Source, target: Path, how: Restoration, listener: Listener =
         raise UsageError(f"a revision bump of {how.bump}: revisions only grow", "give 0 for none")
     with datadir.fresh(target) as building:
         db = datadir.db_path(building)
-        db.parent.mkdir(0o700, parents=True)
+        for place in (db.parent.parent, db.parent):
+            place.mkdir(0o700)
         descriptor = os.open(db, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             if isinstance(source, Path) and source.is_dir():

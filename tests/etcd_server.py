@@ -72,7 +72,7 @@ class EtcdServer:
             str(program), "--name", name, "--data-dir", str(self.data_dir),
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
             "--listen-client-urls", client, "--advertise-client-urls", client,
-            "--initial-cluster", cluster or f"{name}={peer}", "--log-level", "warn", *options,
+            "--initial-cluster", cluster or f"{name}={peer}", "--log-level", "warn", "--unsafe-no-fsync", *options,
         ]  # fmt: skip
         self.env = {**os.environ, **(env or {})}
         self.process: subprocess.Popen[bytes] | None = None
