@@ -12,15 +12,6 @@ from manifests.kubeadm import Design
 from tests.builders.balancers import ALIAS, DEVICES, HAPROXY, HUNG, KEEPALIVED, KUBE_VIP, MANIFEST, SCRIPT
 from tests.builders.pki import edit_kubeconfig
 from tests.builders.tree import Tree, laid, outcomes
-    ALIAS,
-    DEVICES,
-    HAPROXY,
-    HUNG,
-    KEEPALIVED,
-    KUBE_VIP,
-    MANIFEST,
-    SCRIPT,
-)
 
 DESIGN = Design(endpoint="192.0.2.100:6443")
 
