@@ -19,8 +19,9 @@ from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready")
-FAILED = r"ErrImagePull|ImagePullBackOff|ErrImageNeverPull|[Ff]ailed to pull|PullImage \S+ failed|ErrImageNeverPull"
-PULLED = r"Successfully pulled image|already present on machine|PullImage \S+ returns image reference"
+PULL = r"[Pp]ull|present on machine"  # what both of the others have in common
+FAILED = re.compile(r"ErrImagePull|ImagePullBackOff|ErrImageNeverPull|[Ff]ailed to pull|PullImage \S+ failed")
+PULLED = re.compile(r"Successfully pulled image|already present on machine|PullImage \S+ returns image reference")
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -28,10 +29,11 @@ def find(node: Node) -> Iterator[Finding]:
         raise NotApplicable("no control-plane Pods here")
     if not any(node.journal(unit) for unit in JOURNALS):
         raise EvidenceMissing("no log of the kubelet or the runtime says whether images are pulled")
+    pulls = tuple(said(node, PULL, "containerd", "crio", "kubelet"))
     for program, component in node.components.items():
         image = component.container.image
-        failure = _last(node, FAILED, image)
-        if failure is None or _there(node, image) or _later(_last(node, PULLED, image), failure):
+        failure = _last(pulls, FAILED, image)
+        if failure is None or _there(node, image) or _later(_last(pulls, PULLED, image), failure):
             continue
         yield Finding(
             f"The image of {program} is not on this node and cannot be pulled: {image}",
@@ -40,9 +42,9 @@ def find(node: Node) -> Iterator[Finding]:
         )
 
 
-def _last(node: Node, pattern: str, image: str) -> Line | None:
+def _last(pulls: tuple[Line, ...], what: re.Pattern[str], image: str) -> Line | None:
     named = re.compile(rf"{re.escape(image)}(?![\w.-])")
-    found = [line for line in said(node, pattern, "containerd", "crio", "kubelet") if named.search(line.text)]
+    found = [line for line in pulls if what.search(line.text) and named.search(line.text)]
     return max(found, key=lambda line: line.time, default=None)
 
 
