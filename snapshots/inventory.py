@@ -112,5 +112,13 @@ def remove(store: Store, keys: Iterable[str]) -> None:
         store.delete(key)
 
 
+def forget(store: Store, orphan: Orphan) -> None:
+    """Deletes what an unfinished backup left, once the store has said itself that there is no record."""
+    try:
+        store.size(f"{orphan.path}/{RECORD}")
+    except KeyMissing:
+        remove(store, orphan.keys)
+
+
 def _name(stored: Stored) -> str:
     return stored.key.rpartition("/")[2]

@@ -136,7 +136,7 @@ class _Run:
         for orphan in inventory.read(store, cluster=self.cluster).orphans:
             name = orphan.path.rpartition("/")[2]
             if predecessors is None or name in predecessors or orphan.newest < before:
-                inventory.remove(store, orphan.keys)
+                inventory.forget(store, orphan)
         now = datetime.now(UTC) + timedelta(minutes=1)
         for name in predecessors or ():
             store.sweep(f"{self.cluster}/{name}/", now)

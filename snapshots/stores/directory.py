@@ -102,8 +102,7 @@ class DirectoryStore:
 
     def list(self, prefix: str) -> Iterator[Stored]:
         with self._errors(prefix):
-            if not self.root.is_dir():
-                raise StoreMissing(f"{self.url} is no directory", "mount the disk, or make the directory")
+            self._there()
             found = list(self._walk(prefix))
         return iter(sorted(found, key=lambda one: one.key))
 
@@ -153,15 +152,11 @@ class DirectoryStore:
                     yield Stored(key, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC))
 
     def _make_parents(self, place: Path) -> None:
-        """Each new directory is made durable in its parent; the store's own parent must be there already."""
+        """Each new directory is made durable in its parent. The store's own is never made: a disk may not be mounted."""
         missing = []
         directory = place.parent
-        while not directory.is_dir():
+        while directory != self.root and not directory.is_dir():
             missing.append(directory)
-            if directory == self.root:
-                if not directory.parent.is_dir():
-                    raise StoreMissing(f"{self.url}: no such directory", "make it, or mount the disk it lies on")
-                break
             directory = directory.parent
         for directory in reversed(missing):
             directory.mkdir(mode=0o700, exist_ok=True)
@@ -173,6 +168,10 @@ class DirectoryStore:
                 directory.rmdir()
                 directory = directory.parent
 
+    def _there(self, error: OSError | None = None) -> None:
+        if not self.root.is_dir():
+            raise StoreMissing(f"{self.url} is no directory", "mount the disk, or make the directory") from error
+
     @contextmanager
     def _errors(self, key: str) -> Iterator[None]:
         try:
@@ -180,6 +179,7 @@ class DirectoryStore:
         except OSError as error:
             where, why = f"{self.url}/{key}".rstrip("/"), os.strerror(error.errno or 0)
             if isinstance(error, FileNotFoundError | NotADirectoryError):
+                self._there(error)
                 raise KeyMissing(f"{where}: not there") from error
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise StoreFailed(

@@ -18,6 +18,8 @@ from typing import Any
 
 import boto3
 import botocore.exceptions
+import botocore.parsers
+import urllib3.exceptions
 from botocore.config import Config as ClientConfig
 
 from drtool.config import Credentials, StoreConfig
@@ -203,8 +205,12 @@ class S3Store:
             raise StoreUnavailable(
                 f"{where}: {_plain(error)}", "is the endpoint right, and does the store run?"
             ) from error
-        except botocore.exceptions.IncompleteReadError as error:
-            raise StoreUnavailable(f"{where}: the answer was cut: {_plain(error)}") from error
+        except (
+            botocore.exceptions.IncompleteReadError,
+            botocore.parsers.ResponseParserError,
+            urllib3.exceptions.HTTPError,
+        ) as error:
+            raise StoreUnavailable(f"{where}: the answer was cut or damaged: {_plain(error)}") from error
         except botocore.exceptions.BotoCoreError as error:
             raise StoreFailed(f"{where}: {_plain(error)}") from error
 

@@ -54,7 +54,7 @@ def always(_: Request) -> Fault:
 
 
 def at_random(seed: int, share: float, faults: tuple[Fault, ...]) -> Choice:
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - the same faults every time
     lock = threading.Lock()
 
     def choose(_: Request) -> Fault:
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers:
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        length = dict((k.lower(), v) for k, v in headers).get("content-length", "0")
+        length = {k.lower(): v for k, v in headers}.get("content-length", "0")
         self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
