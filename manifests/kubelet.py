@@ -139,28 +139,46 @@ def kubelet_flags(unit: Unit, entry: Mapping[str, Entry]) -> tuple[Flag, ...]:
     for path in files:
         if path in entry:
             variables.update({setting.key: setting for setting in read_environment(entry[path])})
-    flags: list[Flag] = []
     commands = unit.all("ExecStart")
-    words = _words(commands[-1].value)[1:] if commands else [f"${name}" for name in variables]
-    for word in words:
-        reference = re.fullmatch(r"\$\{?(\w+)\}?", word)
-        if reference is None:
-            flags.extend(_flags([word], commands[-1].evidence))
-        elif reference[1] in variables and (commands or reference[1].startswith("KUBELET")):
-            variable = variables[reference[1]]
-            flags.extend(_flags(_words(variable.value), variable.evidence))
-    return tuple(flags)
+    if commands:
+        words = [(word, commands[-1].evidence) for word in _words(commands[-1].value)[1:]]
+        return tuple(_flags([pair for word in words for pair in _expanded(word, variables)]))
+    given = [variable for name, variable in variables.items() if name.startswith("KUBELET")]
+    return tuple(flag for variable in given for flag in _flags(_split(variable)))
 
 
-def _flags(words: list[str], evidence: Evidence) -> Iterable[Flag]:
-    words = list(words)
-    while words:
-        word = words.pop(0)
-        if not word.startswith("-"):
+Word = tuple[str, Evidence]
+
+
+def _expanded(word: Word, variables: Mapping[str, Setting]) -> list[Word]:
+    """systemd.exec(5): a variable that stands alone is split into words, one inside of a word is not."""
+    text, evidence = word
+    alone = re.fullmatch(r"\$\{?(\w+)\}?", text)
+    if alone:
+        return _split(variables[alone[1]]) if alone[1] in variables else []
+
+    def value(match: re.Match[str]) -> str:
+        return variables[match[1]].value if match[1] in variables else ""
+
+    return [(re.sub(r"\$\{(\w+)\}", value, text), evidence)]
+
+
+def _split(variable: Setting) -> list[Word]:
+    return [(word, variable.evidence) for word in _words(variable.value)]
+
+
+def _flags(words: list[Word]) -> Iterable[Flag]:
+    """`--name=value` and `--name value`; the line of a flag is that of its name."""
+    at = 0
+    while at < len(words):
+        text, evidence = words[at]
+        at += 1
+        if not text.startswith("-"):
             continue
-        name, equals, value = word.lstrip("-").partition("=")
-        if not equals and words and not words[0].startswith("-"):
-            value = words.pop(0)
+        name, equals, value = text.lstrip("-").partition("=")
+        if not equals and at < len(words) and not words[at][0].startswith("-"):
+            value = words[at][0]
+            at += 1
         yield Flag(name.replace("_", "-"), value if equals or value else "true", evidence)
 
 
