@@ -69,6 +69,14 @@ def _bootstrapping(case: Case) -> Iterator[Finding]:
             return
 
 
+def _member_id(case: Case) -> int:
+    """This member's id as its log has it; 0 where there is none to read."""
+    try:
+        return case.data.log.member_id
+    except (EvidenceMissing, NotApplicable):
+        return 0
+
+
 def _own(case: Case, database: Database) -> Iterator[Finding]:
     try:
         log = case.data.log
@@ -134,11 +142,14 @@ def _unstarted(database: Database) -> Iterator[Finding]:
 def _dead(case: Case, database: Database) -> Iterator[Finding]:
     """kubeadm calls a member by its node: where that holds for this one, the others must have a Node too."""
     contents = database.contents
+    here = _member_id(case)
     own = case.node.etcd.value("name")
     if case.node.layout is not Layout.STACKED or not contents.whole or own not in contents.nodes:
         return
     for member in database.cluster.members:
-        if member.name and member.name not in contents.nodes and member.id not in database.cluster.removed:
+        if member.learner or member.id == here or member.id in database.cluster.removed:
+            continue
+        if member.name and member.name not in contents.nodes:
             yield Finding(
                 f"etcd's member {member.name} has no Node in the cluster: it is gone and was never removed",
                 (database.evidence(_names((member,))), database.evidence(f"nodes: {', '.join(contents.nodes[:9])}")),

@@ -17,7 +17,15 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("image-inconsistent", "upgrade-leftovers", "container-exited", "component-not-ready")
+EXPLAINS = (
+    "etcd-flag-vs-version",
+    "flag-unknown-or-removed",
+    "feature-gate-unknown",
+    "image-inconsistent",
+    "upgrade-leftovers",
+    "container-exited",
+    "component-not-ready",
+)
 
 
 def find(case: Case) -> Iterator[Finding]:

@@ -74,12 +74,16 @@ def _members(case: Case) -> dict[str, frozenset[Address]]:
 
 
 def _etcd_members(case: Case) -> dict[str, frozenset[Address]]:
+    """Those that serve: a learner, one that never started, and one whose Node is gone are no control planes."""
     try:
+        database = case.database
+        nodes = database.contents.nodes
+        own = case.node.etcd.value("name")
+        told = database.contents.whole and own in nodes
         return {
-            member.name or f"{member.id:x}": frozenset(
-                url_addresses(",".join((*member.peer_urls, *member.client_urls)))
-            )
-            for member in case.database.cluster.members
+            member.name: frozenset(url_addresses(",".join((*member.peer_urls, *member.client_urls))))
+            for member in database.cluster.members
+            if member.name and not member.learner and (member.name in nodes or not told)
         }
     except (EvidenceMissing, NotApplicable):
         return {name: frozenset(addresses) for name, addresses in members(case.node).items()}
