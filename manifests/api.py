@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,6 +120,20 @@ class Api:
             raise ApiSilent(f"the API server at {self.server} does not answer: {failed}") from failed
         finally:
             connection.close()
+
+
+def serves(server: str, name: str, ca: bytes) -> str:
+    """Empty where the server's certificate is signed by `ca` and valid for `name` (any, if ""); else what is wrong."""
+    context = ssl.create_default_context(cadata=ca.decode())
+    context.check_hostname = bool(name)
+    try:
+        with (
+            socket.create_connection(split_url(f"https://{server}"), TIMEOUT) as plain,
+            context.wrap_socket(plain, server_hostname=name or None),
+        ):
+            return ""
+    except (OSError, ssl.SSLError) as failed:
+        return str(failed)
 
 
 def _message(body: bytes) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from drtool.core.errors import Refused
 from drtool.host.machine import Host
-from manifests.api import Api, ApiRefused, ApiSilent, identity
+from manifests.api import Api, ApiRefused, ApiSilent, identity, serves
 from manifests.editing import changed, edit, rewritten
 
 ATTEMPTS = 5
@@ -133,3 +133,44 @@ class RestartDaemonSet:
             self.apply(host)
         except (ApiSilent, ApiRefused):
             return
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForName:
+    """An API server that serves a certificate valid for a name: it takes a new file up by itself within a minute."""
+
+    server: str
+    name: str
+    seconds: float = 180.0
+
+    def describe(self) -> str:
+        return f"wait until the API server at {self.server} serves a certificate for {self.name}"
+
+    def apply(self, host: Host) -> None:
+        ca = identity(host).ca
+        what = f"the API server at {self.server} does not serve a certificate for {self.name}"
+        host.wait(
+            lambda: serves(self.server, self.name, ca), self.seconds, what, "restart it: crictl stop its container"
+        )
+
+    def revert(self, host: Host) -> None:
+        """Waiting left nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProveNames:
+    """Both names of the endpoint answer, each with a certificate that is valid for it."""
+
+    servers: tuple[str, ...]
+    seconds: float = 60.0
+
+    def describe(self) -> str:
+        return f"prove that {' and '.join(self.servers)} both answer"
+
+    def apply(self, host: Host) -> None:
+        who = identity(host)
+        for server in self.servers:
+            host.wait(Api(server, who).ready, self.seconds, f"the endpoint {server} does not answer")
+
+    def revert(self, host: Host) -> None:
+        """Looking left nothing."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from drtool.core.errors import Refused
 from drtool.host.machine import Host
@@ -62,7 +63,7 @@ class IssueCertificate:
         host.keep(self.path)
         host.keep(self.key)
         key = _existing_key(host, self.key)
-        issued = _issue(host, signer, self.subject, key or new_key())
+        issued = _issue(host, signer, self.subject, key or new_key(_algorithm(signer)))
         if key is None:
             host.replace(self.key, issued.key_pem, 0o600)
         host.replace(self.path, issued.certificate_pem, None if host.exists(self.path) else 0o644)
@@ -90,7 +91,7 @@ class IssueKubeconfig:
     def apply(self, host: Host) -> None:
         signer = self.signer.load(host)
         host.keep(self.path)
-        issued = _issue(host, signer, self.subject, new_key())
+        issued = _issue(host, signer, self.subject, new_key(_algorithm(signer)))
         data = host.read(self.path)
         user, cluster = ("users", self.user, "user"), ("clusters", self.cluster, "cluster")
         ca = host.read(self.signer.certificate)
@@ -127,7 +128,7 @@ class IssueKubeletClient:
                 host.keep(self.link)
             host.remember("kubelet-link", target.encode())
         host.keep(self.file)
-        issued = _issue(host, signer, self.subject, new_key())
+        issued = _issue(host, signer, self.subject, new_key(_algorithm(signer)))
         host.replace(self.file, issued.certificate_pem + issued.key_pem, 0o600)
         host.link(self.link, self.file)
 
@@ -143,6 +144,11 @@ class IssueKubeletClient:
 def _issue(host: Host, signer: Issued, subject: Subject, key: PrivateKey) -> Issued:
     now = datetime.fromtimestamp(host.clock.now(), UTC)
     return issue(signer, subject.common_name, subject.usages, now, key, subject.organizations, subject.names)
+
+
+def _algorithm(signer: Issued) -> str:
+    """New keys are of the CA's kind: kubeadm's `encryptionAlgorithm` is one for all."""
+    return "ECDSA-P256" if isinstance(signer.key, ec.EllipticCurvePrivateKey) else "RSA-2048"
 
 
 def _existing_key(host: Host, path: str) -> PrivateKey | None:

@@ -7,6 +7,7 @@ from inspect import getmembers, isclass
 from types import MappingProxyType
 
 import manifests.cluster_steps
+import manifests.host_steps
 import manifests.issuing_steps
 import manifests.running
 import manifests.steps
@@ -14,6 +15,7 @@ import snapshots.member_steps
 import snapshots.steps
 
 _MODULES = (
+    manifests.host_steps,
     manifests.steps,
     manifests.running,
     manifests.issuing_steps,

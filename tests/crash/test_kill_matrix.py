@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import signal
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,13 @@ from drtool.host.disk import Disk
 from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
 from drtool.host.root import Root
+from manifests.certificates import read_pem
 from manifests.editing import Remove, Set, edit
+from manifests.issuing import issue, issue_authority, new_key
+from manifests.issuing_steps import IssueCertificate, IssueKubeletClient, Signer, Subject
+from manifests.running import ParkStaticPod, Program, UnparkStaticPod
 from manifests.steps import ChangeMode, ParkFile, edit_file
+from snapshots.steps import SwapDataDir
 from tests.fakes.disk import DyingDisk
 from tests.fakes.host import PLAN, rooted
 
@@ -33,39 +39,87 @@ spec:
 """
 
 Tree = dict[str, tuple[int, str]]
+COMMAND = ("spec", "containers", 0, "command")
+DATA = f"/var/lib/etcd/.drtool-{PLAN}"
+BORN = datetime(2026, 11, 30, tzinfo=UTC)
+SIGNER = Signer("/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key")
 
 
 def tree(root: Path) -> Tree:
-    """Every path but drtool's own directory, with its mode and contents."""
+    """Every path but drtool's own directory, with its mode and contents; of what is issued, what it says."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         if name == "var/lib/drtool" or name.startswith("var/lib/drtool/"):
             continue
-        what = str(path.readlink()) if path.is_symlink() else "" if path.is_dir() else path.read_bytes().hex()
-        found[name] = (path.lstat().st_mode, hashlib.sha256(what.encode()).hexdigest())
+        what = str(path.readlink()) if path.is_symlink() else "" if path.is_dir() else said(path.read_bytes())
+        found[name] = (path.lstat().st_mode, what)
     return found
 
 
+def said(data: bytes) -> str:
+    """A certificate's subject, names and dates; else the bytes. Serial numbers and new keys are random."""
+    if not data.startswith(b"-----BEGIN CERTIFICATE"):
+        return data.hex()
+    (one, *_) = read_pem("", data).certificates
+    return f"{one.subject} {one.names()} {one.not_before} {one.not_after}"
+
+
 def node(root: Path) -> None:
-    manifests = root / "etc/kubernetes/manifests"
-    manifests.mkdir(parents=True)
+    manifests, pki, kubelet = (
+        root / "etc/kubernetes/manifests",
+        root / "etc/kubernetes/pki",
+        root / "var/lib/kubelet/pki",
+    )
+    for place in (manifests, pki, kubelet, root / "var/lib/etcd/member/snap", root / f"{DATA[1:]}/new/member/snap"):
+        place.mkdir(parents=True)
     (manifests / "etcd.yaml").write_bytes(MANIFEST)
     (manifests / "stray.yaml.bak").write_bytes(MANIFEST)
     (root / "etc/hosts").write_bytes(b"127.0.0.1 localhost\n192.0.2.1 cp-1\n")
-    (root / "var/lib").mkdir(parents=True)
+    (root / "var/lib/etcd/member/snap/db").write_bytes(b"old")
+    (root / f"{DATA[1:]}/new/member/snap/db").write_bytes(b"new")
+    authority = issue_authority("kubernetes", BORN, new_key("ECDSA-P256"))
+    leaf = issue(authority, "kube-apiserver", ["serverAuth"], BORN, new_key("ECDSA-P256"), names=["192.0.2.1"])
+    for name, issued in (("ca", authority), ("apiserver", leaf)):
+        (pki / f"{name}.crt").write_bytes(issued.certificate_pem)
+        (pki / f"{name}.key").write_bytes(issued.key_pem)
+    (kubelet / "kubelet-client-old.pem").write_bytes(leaf.certificate_pem + leaf.key_pem)
+    (kubelet / "kubelet-client-current.pem").symlink_to("/var/lib/kubelet/pki/kubelet-client-old.pem")
 
 
-def file_plan(root: Path) -> Plan[Host]:
+def file_plan(_: Path) -> Plan[Host]:
     path, stray = "/etc/kubernetes/manifests/etcd.yaml", "/etc/kubernetes/manifests/stray.yaml.bak"
-    command = ("spec", "containers", 0, "command")
-    changes = edit(path, MANIFEST, (Set((*command, 1), "--name=cp-2"), Remove((*command, 3))))
+    changes = edit(path, MANIFEST, (Set((*COMMAND, 1), "--name=cp-2"), Remove((*COMMAND, 3))))
     steps = (
         *edit_file(path, MANIFEST, changes),
         ParkFile(stray, f"/etc/kubernetes/drtool-{PLAN}/stray.yaml.bak"),
         ChangeMode("/etc/hosts", 0o644, 0o600),
     )
-    return Plan(PLAN, "a test", "lab", steps)
+    return Plan(PLAN, "files", "lab", steps)
+
+
+def restore_plan(_: Path) -> Plan[Host]:
+    etcd = Program("etcd", (2379,), "/var/lib/etcd")
+    parked = "/etc/kubernetes/manifests/etcd.yaml", f"/etc/kubernetes/drtool-{PLAN}/etcd.yaml"
+    steps = (
+        ParkStaticPod(etcd, *parked),
+        SwapDataDir("/var/lib/etcd", f"{DATA}/new", f"{DATA}/old"),
+        UnparkStaticPod(etcd, *parked),
+    )
+    return Plan(PLAN, "a restore", "lab", steps)
+
+
+def issuing_plan(_: Path) -> Plan[Host]:
+    pki, kubelet = "/etc/kubernetes/pki", "/var/lib/kubelet/pki"
+    serving = Subject("kube-apiserver", ("serverAuth",), names=("cp-1", "192.0.2.2"))
+    client = Subject("system:node:cp-1", ("clientAuth",), ("system:nodes",))
+    steps = (
+        IssueCertificate(f"{pki}/apiserver.crt", f"{pki}/apiserver.key", SIGNER, serving),
+        IssueKubeletClient(
+            f"{kubelet}/kubelet-client-current.pem", f"{kubelet}/kubelet-client-new.pem", SIGNER, client
+        ),
+    )
+    return Plan(PLAN, "certificates", "lab", steps)
 
 
 def run(root: Path, plan: Plan[Host], disk: Disk, back: bool = False) -> None:
@@ -118,9 +172,11 @@ class Matrix:
         return place
 
 
-@pytest.fixture(scope="module")
-def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
-    return Matrix(tmp_path_factory.mktemp("matrix"), node, file_plan)
+@pytest.fixture(scope="module", params=[file_plan, restore_plan, issuing_plan], ids=lambda plan: plan.__name__)
+def matrix(request: pytest.FixtureRequest) -> Iterator[Matrix]:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as base:
+        yield Matrix(Path(base), node, request.param)
 
 
 def test_the_plan_changes_the_tree_and_undo_is_the_identity(matrix: Matrix) -> None:
