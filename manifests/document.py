@@ -17,6 +17,7 @@ from drtool.core.report import Evidence
 
 MAX_DEPTH = 60
 MAX_BYTES = 1 << 20
+MAX_BITS = 128  # a longer number is a text; Python refuses to print a very long one
 SECRET = re.compile(r"(?i)((?:secret|token|password|[\w-]*-data)\s*[:=]\s*)\S.*")
 
 Path = tuple[str | int, ...]
@@ -145,8 +146,9 @@ def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
         if node.tag == "tag:yaml.org,2002:str":
             return node.value
         try:
-            return constructor.construct_object(node)
-        except yaml.constructor.ConstructorError:
-            return node.value
+            value = constructor.construct_object(node)
+        except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+            return node.value  # a tag or a number that PyYAML cannot make: what was written
+        return node.value if isinstance(value, int) and value.bit_length() > MAX_BITS else value
 
     return Document(path, build(root, ()), text, lines, spans, tuple(duplicates))
