@@ -119,6 +119,7 @@ KERNEL = (
     "/proc/uptime",
     "/proc/1/comm",
     "/proc/sys/kernel/hostname",
+    "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/panic",
     "/proc/sys/kernel/panic_on_oops",
     "/proc/sys/kernel/keys/root_maxkeys",
@@ -163,6 +164,11 @@ DISTRIBUTIONS = (
     "/etc/ssl/etcd/ssl",
 )
 PROGRAMS = ("/usr/bin/kubelet", "/usr/local/bin/kubelet")
+PREFLIGHT = tuple(
+    f"{directory}/{program}"
+    for directory in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+    for program in ("losetup", "mount", "cp")
+)
 DATA = ("/var/lib/etcd", "/var/lib/etcd/member", "/var/lib/etcd/member/snap/*", "/var/lib/etcd/member/wal/*")
 
 NAMED_IN = re.compile(
@@ -226,7 +232,7 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     take(_expanded(root, CONFIGURATION), MIB)
     take(_expanded(root, KERNEL), 4 * MIB)
     take(_expanded(root, DISTRIBUTIONS), 0)
-    take(_expanded(root, (*PROGRAMS, *DATA)), 0)
+    take(_expanded(root, (*PROGRAMS, *PREFLIGHT, *DATA)), 0)
     take(_named(entries.values()), MIB)
     for directory in _static_pod_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)

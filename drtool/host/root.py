@@ -7,6 +7,7 @@ one component at a time, so that data from elsewhere cannot make drtool read thi
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from drtool.host.patience import Patience
 
 MAX_LINKS = 40
+PIECE = 64 << 10
 GAVE_UP = "the read does not end: a dying disk or a lost network file system"
 
 
@@ -164,17 +166,26 @@ def _with_data(known: Entry, place: Path, limit: int, tail: bool) -> Entry:
     try:
         # what is a regular file now may be a FIFO or a link by the time it is opened
         descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return replace(known, error="not a regular file")
             if tail and known.size > limit:
                 file.seek(known.size - limit)
-            data = file.read(limit + 1)
+            data = _bounded(file, limit + 1)
     except OSError as broken:
         return replace(known, error=_reason(broken))
     cut = len(data) > limit or known.size > len(data)
     data = data[-limit:] if tail else data[:limit]
     return replace(known, data=data, cut=cut, size=max(known.size, len(data)))
+
+
+def _bounded(file: io.FileIO, limit: int) -> bytes:
+    """At most `limit` bytes in small pieces: the kernel answers ENOMEM to a large read of /proc/sys."""
+    pieces: list[bytes] = []
+    while limit > 0 and (piece := file.read(min(limit, PIECE))):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)
 
 
 def _reason(error: Exception) -> str:

@@ -103,3 +103,9 @@ def test_any_path_and_limit_give_an_entry(path: str, data: bytes, limit: int, ta
         entry = Root(Path(directory)).read("/file", limit, tail)
     assert len(entry.data or b"") <= limit
     assert limit == 0 or entry.cut == (len(data) > limit)
+
+
+def test_the_kernels_own_files_are_read_whatever_the_limit() -> None:
+    """The kernel refuses a large read(2) of /proc/sys with ENOMEM."""
+    entry = Root(Path("/")).read("/proc/sys/kernel/osrelease", 4 << 20)
+    assert entry.data, entry.error
