@@ -167,7 +167,7 @@ def _provider(document: Document, provider: Any, where: tuple[str | int, ...]) -
 def _key_fault(key: Any, lengths: tuple[int, ...]) -> str:
     if not isinstance(key, dict) or not key.get("name"):
         return "has no name"
-    secret = str(key.get("secret") or "")
+    secret = "".join(str(key.get("secret") or "").split("\n"))  # Go skips line ends in base64
     if not secret:
         return "has no secret"
     try:

@@ -11,15 +11,17 @@ kubelet's drop-ins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Layer, Severity
 from manifests.addresses import address_of
-from manifests.identity import endpoint
+from manifests.identity import endpoint, of_other_members
 from manifests.installed import layer_of
 from manifests.kubeconfig import split_url
+from manifests.kubelet import read_environment
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR
@@ -31,7 +33,7 @@ def find(node: Node) -> Iterator[Finding]:
     found = False
     for program, component in node.components.items():
         variables = {name.upper(): (value, at) for name, value, at in component.container.environment()}
-        if program != "etcd" and _proxied(variables):  # etcd dials its peers past any proxy
+        if _proxied(variables):
             found = True
             yield from _judge(node, program, variables, layer_of(program))
     variables = _unit_environment(node)
@@ -49,9 +51,11 @@ def _proxied(variables: Mapping[str, tuple[str, Evidence]]) -> bool:
 def _unit_environment(node: Node) -> dict[str, tuple[str, Evidence]]:
     found = {}
     for setting in node.kubelet_unit.all("Environment"):
-        for word in setting.value.split('" "'):
-            name, _, value = word.strip("\"' ").partition("=")
+        for name, value in re.findall(r"(\w+)=([^\s\"']*)", setting.value):
             found[name.upper()] = (value, setting.evidence)
+    for named in node.kubelet_unit.all("EnvironmentFile"):
+        for setting in read_environment(node.entry(named.value.lstrip("-"))):
+            found[setting.key.upper()] = (setting.value, setting.evidence)
     return found
 
 
@@ -70,6 +74,10 @@ def _judge(node: Node, who: str, variables: Mapping[str, tuple[str, Evidence]], 
 
 
 def _needed(node: Node, who: str) -> Iterator[tuple[str, str]]:
+    if who == "etcd":
+        for address in sorted(map(str, of_other_members(node))):  # its peers are dialled as the environment says
+            yield "its peer", address
+        return
     apiserver, manager = node.components.get("kube-apiserver"), node.components.get("kube-controller-manager")
     if apiserver and apiserver.has("advertise-address"):
         yield "this node's address", apiserver.value("advertise-address")

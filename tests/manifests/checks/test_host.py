@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from drtool.commands.check import judged
+from drtool.commands.check import check_together, judged
 from drtool.core.report import Finding, Severity, Status
-from manifests.checks.host.machine_identity_duplicate import compare
-from tests.builders.tree import Tree, laid, outcomes
+from drtool.host.root import Root
+from manifests.clones import compare
+from tests.builders.tree import NOW, Tree, laid, outcomes
 
 KUBELET = "/var/lib/kubelet/config.yaml"
 MOUNTS = "/dev/vda / ext4 rw,relatime 0 0\nproc /proc proc rw 0 0\n"
@@ -323,7 +324,15 @@ def test_cloned_machines_are_told_apart_together(tmp_path: Path) -> None:
     ]
     second.write("/etc/machine-id", "f" * 32 + "\n")
     assert list(compare([first.node(), second.node()])) == []
-    assert status(first, "machine-identity-duplicate") is Status.SKIPPED
+
+
+def test_clones_are_judged_with_the_nodes_beside_them(tmp_path: Path) -> None:
+    first, second = laid(tmp_path / "a"), laid(tmp_path / "b")
+    alone = {outcome.id: outcome for outcome in judged(first.node()).outcomes}
+    assert alone["machine-identity-duplicate"].status is Status.SKIPPED
+    together = check_together([Root(tree.root) for tree in (first, second)], NOW)
+    for report in together:
+        assert "machine-identity-duplicate" in report.verdict.root_causes
 
 
 # ---- ports, containers, readiness

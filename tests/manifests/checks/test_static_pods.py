@@ -469,6 +469,25 @@ def test_a_complete_no_proxy_is_fine(tree: Tree) -> None:
     assert not findings(tree, "no-proxy-incomplete")
 
 
+def test_etcd_dials_its_peers_as_the_environment_says(tmp_path: Path) -> None:
+    members = {"cp-1": "192.0.2.111", "cp-2": "192.0.2.112"}
+    tree = laid(tmp_path, Design(endpoint="192.0.2.100:6443", members=members))
+    _proxy(tree, ETCD, "192.0.2.111")
+    assert titles(tree, "no-proxy-incomplete") == [
+        "etcd uses a proxy, and NO_PROXY does not cover its peer 192.0.2.112"
+    ]
+
+
+def test_a_proxy_in_the_kubelets_environment_file(tree: Tree) -> None:
+    tree.write(
+        "/etc/systemd/system/kubelet.service", "[Service]\nEnvironmentFile=/etc/proxy\nExecStart=/usr/bin/kubelet\n"
+    )
+    tree.write("/etc/proxy", "https_proxy=http://proxy.example.org:3128\nno_proxy=localhost\n")
+    assert causes(tree) == ("no-proxy-incomplete",)
+    tree.write("/etc/proxy", "https_proxy=http://proxy.example.org:3128\nno_proxy=192.0.2.0/24\n")
+    assert causes(tree) == ()
+
+
 @pytest.mark.parametrize(
     ("entries", "name", "covered"),
     [

@@ -1,27 +1,14 @@
-"""Nodes of one cluster need hostnames, machine ids, product ids and hardware addresses of their own.
-
-Cloned machines join as one node whose entry flaps, or share what a network plugin derives from the machine id. Only
-several nodes judged together tell.
-
-Fix: a unique hostname, `rm /etc/machine-id && systemd-machine-id-setup`, then reset and join the clone again.
-"""
+"""What each machine of a cluster must have for itself: hostname, machine id, product id, hardware addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from drtool.core.check import NotApplicable
-from drtool.core.report import Evidence, Finding, Severity
+from drtool.core.report import Evidence, Finding
 from manifests.node import Node
 
-SEVERITY = Severity.ERROR
 ETHERNET = "00:00:00:00:00:00"
 WORDS = {"/etc/machine-id": "machine id", "/sys/class/dmi/id/product_uuid": "product id"}
-
-
-def find(node: Node) -> Iterator[Finding]:  # noqa: ARG001 - every check takes a node
-    yield from ()
-    raise NotApplicable("needs several nodes: give --root more than once")
 
 
 def compare(nodes: Sequence[Node]) -> Iterator[Finding]:
