@@ -152,7 +152,7 @@ class DirectoryStore:
                     yield Stored(key, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC))
 
     def _make_parents(self, place: Path) -> None:
-        """Each new directory is made durable in its parent. The store's own is never made: a disk may not be mounted."""
+        """Each new directory is made durable in its parent. The store's own is never made: is the disk mounted?"""
         missing = []
         directory = place.parent
         while directory != self.root and not directory.is_dir():
