@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import networks
+from manifests.cni import Network, bin_dirs, installed, networks
 from manifests.cni_plugins import WRAPPERS, plugin_of
+from manifests.node import Node
 from snapshots.registry.cluster import evidence
 
 SEVERITY = Severity.ERROR
@@ -25,20 +26,29 @@ def find(case: Case) -> Iterator[Finding]:
     if len({network.main for network in usable}) < 2 or usable[0].main in WRAPPERS:
         return
     first = usable[0]
-    plugins = _installed(case)
-    right = [network for network in usable if network.main in plugins]
+    said = _installed(case)
+    right = [network for network in usable if network.main in said] or _with_programs(case.node, usable)
     files = tuple(Evidence(network.path, None, f"type {network.main}") for network in usable[:3])
     if right and first not in right:
         yield Finding(
-            f"{first.path} comes before {right[0].path}, and the cluster's network is {right[0].main}",
-            (*files, plugins[right[0].main]),
+            f"{first.path} comes before {right[0].path}, and the installed network is {right[0].main}",
+            (*files, *((said[right[0].main],) if right[0].main in said else ())),
         )
-    elif not right:
+    elif not said:
         yield Finding(
             f"{len(usable)} network configurations of different plugins; the runtime takes {first.path}",
             files,
             severity=Severity.WARNING,
         )
+
+
+def _with_programs(node: Node, usable: list[Network]) -> list[Network]:
+    """Where nothing else tells: those whose every program is on the node."""
+    try:
+        there = installed(node, bin_dirs(node)[0])
+    except EvidenceMissing:
+        return []
+    return [network for network in usable if all(name in there for name, _ in network.programs())]
 
 
 def _installed(case: Case) -> dict[str, Evidence]:

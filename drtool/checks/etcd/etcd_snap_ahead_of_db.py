@@ -12,23 +12,43 @@ newest backup, or, with a copy of the directory in hand, the db itself (`drtool 
 from collections.abc import Iterator
 
 from drtool.checks import Case
+from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from snapshots.facts import DataDirectory
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("etcd-wal-corrupt", "etcd-inconsistent-members", "container-exited", "component-not-ready")
+EXPLAINS = (
+    "etcd-wal-corrupt",
+    "etcd-inconsistent-members",
+    "etcd-membership-stale",
+    "etcd-quorum-impossible",
+    "container-exited",
+    "component-not-ready",
+)
 
 
 def find(case: Case) -> Iterator[Finding]:
     data = case.data
-    index = data.database.cluster.consistent_index
+    index, said = _seen(data)
     files = {snap: f"member/snap/{term:016x}-{snap:016x}.snap" for term, snap in data.snaps}
     newest = max(files, default=0)
-    if newest <= index and data.log.mark > index:
-        newest = data.log.mark
+    if newest <= index:
+        newest = max(newest, data.log.mark)
     if newest > index and newest not in data.snap_dbs:
         name = files.get(newest)
-        said = Evidence(f"{data.path}/{name}" if name else f"{data.wal_path}", None, f"snapshot at index {newest}")
+        place = Evidence(f"{data.path}/{name}" if name else data.wal_path, None, f"snapshot at index {newest}")
         yield Finding(
-            f"etcd's newest raft snapshot is of index {newest}, and its db has seen {index} only",
-            (said, data.database.evidence(f"consistent index {index}")),
+            f"etcd's newest raft snapshot is of index {newest}, and its db has seen {index or 'nothing'}", (place, said)
         )
+
+
+def _seen(data: DataDirectory) -> tuple[int, Evidence]:
+    """The db's consistent index; 0 where a member has no db at all."""
+    try:
+        database = data.database
+    except EvidenceMissing:
+        if not data.member:
+            raise
+        return 0, Evidence(f"{data.path}/member/snap/db", None, "absent")
+    index = database.cluster.consistent_index
+    return index, database.evidence(f"consistent index {index}")

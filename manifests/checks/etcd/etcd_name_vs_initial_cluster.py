@@ -9,19 +9,25 @@ Fix: make --name, --initial-cluster and --initial-advertise-peer-urls in etcd.ya
 
 from collections.abc import Iterator
 
-from drtool.core.check import NotApplicable
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.etcd import data_directory, has_data
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("node-name-mismatch", "cert-of-other-node", "container-exited", "component-not-ready")
+EXPLAINS = (
+    "etcd-data-dir-missing",
+    "node-name-mismatch",
+    "cert-of-other-node",
+    "container-exited",
+    "component-not-ready",
+)
 
 
 def find(node: Node) -> Iterator[Finding]:
     etcd = node.etcd
     listed = etcd.flag("initial-cluster")
-    if has_data(node):
+    if _has_data(node):
         raise NotApplicable("the member has data: --initial-cluster is not read")
     urls: dict[str, set[str]] = {}
     for part in listed.value.split(","):
@@ -39,3 +45,14 @@ def find(node: Node) -> Iterator[Finding]:
                 f"--initial-cluster gives {own} another URL than --initial-advertise-peer-urls",
                 (listed.evidence, advertised.evidence, empty),
             )
+
+
+def _has_data(node: Node) -> bool:
+    """Where /var/lib was copied, a data directory that is absent holds no member either."""
+    try:
+        return has_data(node)
+    except EvidenceMissing:
+        bundle = node.entry("/drtool/capture.json").kind != "absent"
+        if bundle or node.entry("/var/lib/kubelet/pki").kind == "absent":
+            raise
+        return False
