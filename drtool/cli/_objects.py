@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,18 +57,24 @@ def namespace_options(command: Decorated) -> Decorated:
 
 
 @contextmanager
-def opening(options: dict[str, Any]) -> Iterator[Opening]:
+def opening(options: dict[str, Any], managed: bool = False) -> Iterator[Opening]:
     """How to open sources under these options, which are removed from `options`."""
     given: dict[str, object] = {dotted: options.pop(name) for name, dotted in ETCD.items() if name in options}
     encryption, prefix, root = (options.pop(name) for name in ("encryption_config", "prefix", "root"))
     config = configured(options, given)
-    with shown() as listener:
-        yield Opening(config, encryption, "/" + prefix.strip("/"), Root(root.resolve()), listener)
+    gc.disable()  # decoded objects are trees: counting references frees them, and looking for cycles costs a third
+    try:
+        with shown() as listener:
+            yield Opening(config, encryption, "/" + prefix.strip("/"), managed, Root(root.resolve()), listener)
+    finally:
+        gc.enable()
 
 
 @contextmanager
-def source(name: str, options: dict[str, Any], revision: int | None = None) -> Iterator[Registry]:
-    with opening(options) as how, opened(name, how, revision) as registry:
+def source(
+    name: str, options: dict[str, Any], revision: int | None = None, managed: bool = False
+) -> Iterator[Registry]:
+    with opening(options, managed) as how, opened(name, how, revision) as registry:
         yield registry
 
 

@@ -39,7 +39,7 @@ def command(before: str, after: str, brief: bool, output: str, **options: Any) -
 
     kinds, namespace, noise = (options.pop(name) for name in ("kinds", "namespace", "noise"))
     selector = selectors.parse(options.pop("selector"))
-    with opening(options) as how, opened(before, how) as left, opened(after, how) as right:
+    with opening(options, managed=noise) as how, opened(before, how) as left, opened(after, how) as right:
         resources = left.resources.find(kinds) if kinds else ()
         found = list(diff(left, right, Scope(resources, namespace, selector, noise)))
         data = {

@@ -48,7 +48,7 @@ def command(words: tuple[str, ...], output: str | None, file: Path | None, **opt
     clear = unmasked(options.pop("show_secrets"), file)
     managed, everywhere = options.pop("show_managed_fields"), options.pop("all_namespaces")
     query = Query(words, options.pop("namespace") or DEFAULT_NAMESPACE, everywhere, options.pop("selector"))
-    with source(options.pop("source"), options, options.pop("at_revision")) as registry:
+    with source(options.pop("source"), options, options.pop("at_revision"), managed) as registry:
         found = get(registry, query)
     form = output or ("yaml" if query.named else "table")
     objects = [each for kind in found for each in kind.objects]
@@ -59,7 +59,7 @@ def command(words: tuple[str, ...], output: str | None, file: Path | None, **opt
     if form == "name":
         put("\n".join(f"{_title(kind)}/{each.name}" for kind in found for each in kind.objects), file)
     elif form in ("yaml", "json"):
-        put(_text(objects, form, clear, managed, single=query.named and len(objects) == 1), file)
+        put(_text(objects, form, clear, single=query.named and len(objects) == 1), file)
     else:
         put(_tables(found, form == "wide", everywhere), file)
     return say_troubles(objects)
@@ -71,12 +71,11 @@ def _title(kind: Found) -> str:
     return f"{kind.resource.kind.lower()}.{group}" if group else kind.resource.kind.lower()
 
 
-def _text(objects: Sequence[Object], form: str, clear: bool, managed: bool, single: bool) -> str:
+def _text(objects: Sequence[Object], form: str, clear: bool, single: bool) -> str:
     from snapshots.registry import printing
     from snapshots.registry.masking import masked
 
     bodies = [each.body | _trouble(each) for each in objects]
-    bodies = bodies if managed else [printing.without_managed_fields(body) for body in bodies]
     bodies = bodies if clear else [masked(body) for body in bodies]
     whole = bodies[0] if single else printing.listed(bodies)
     return printing.as_yaml(whole) if form == "yaml" else printing.as_json(whole)

@@ -9,7 +9,7 @@ from typing import Any
 from snapshots.registry import keys
 from snapshots.registry.comparing import ABSENT, Difference, differences, without_noise
 from snapshots.registry.masking import HIDDEN, masked
-from snapshots.registry.objects import Object, Pair, Registry, read
+from snapshots.registry.objects import Object, Pair, Registry
 from snapshots.registry.resources import Resource
 from snapshots.registry.selectors import EVERYTHING, Selector
 
@@ -76,8 +76,8 @@ def _compared(before: Registry, after: Registry, left: Pair | None, right: Pair 
     place = keys.place(one.key, before.root) if one else None
     if place is None or (scope.namespace and place.namespace != scope.namespace):
         return None
-    old = before.named(read(left, place, before.secrets)) if left else None
-    new = after.named(read(right, place, after.secrets)) if right else None
+    old = before.read(left, place) if left else None
+    new = after.read(right, place) if right else None
     shown = new or old
     if shown is None or not scope.selector.matches(shown.labels) or (not scope.noise and shown.kind in NOISY_KINDS):
         return None

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from drtool.commands.get import NoSuchObject
 from snapshots.registry import keys
 from snapshots.registry.comparing import differences
-from snapshots.registry.objects import Object, Registry, read
-from snapshots.registry.printing import without_managed_fields
+from snapshots.registry.objects import Object, Registry
 from snapshots.registry.resources import Resource
 
 CREATED, UPDATED, DELETED = "created", "updated", "deleted"
@@ -35,7 +34,7 @@ def history(registry: Registry, resource: Resource, namespace: str, name: str) -
             steps.append(Step(change.revision.main, DELETED))
             before = None
             continue
-        after = read(change.kv, place, registry.secrets)
+        after = registry.read(change.kv, place)
         first = change.kv.mod_revision == change.kv.create_revision
         fields = _changed(before, after) if before else ()
         steps.append(Step(change.revision.main, CREATED if first else UPDATED, fields, after.trouble))
@@ -49,5 +48,5 @@ def history(registry: Registry, resource: Resource, namespace: str, name: str) -
 
 
 def _changed(before: Object, after: Object) -> tuple[str, ...]:
-    left, right = (without_managed_fields(each.body) for each in (before, after))
-    return tuple(found.path for found in differences(left, right) if found.path != "metadata.resourceVersion")
+    found = differences(before.body, after.body)
+    return tuple(each.path for each in found if each.path != "metadata.resourceVersion")

@@ -36,11 +36,15 @@ ENCRYPTION_FLAG = "encryption-provider-config"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How sources are opened: `encryption` is an EncryptionConfiguration, `root` the node that knows the rest."""
+    """How sources are opened: `encryption` is an EncryptionConfiguration, `root` the node that knows the rest.
+
+    `managed` keeps metadata.managedFields, which few want to see.
+    """
 
     config: Config = field(default_factory=Config)
     encryption: Path | None = None
     prefix: str = PREFIX
+    managed: bool = False
     root: Root = field(default_factory=lambda: Root(Path("/")))
     listener: Listener = silent
 
@@ -83,7 +87,7 @@ def database(path: Path) -> Path:
 
 
 def _registry(keyspace: mvcc.Keyspace, name: str, secrets: Keys, how: Opening, revision: int | None) -> Registry:
-    return Registry(keyspace.index(revision), name, secrets, how.prefix, keyspace.history)
+    return Registry(keyspace.index(revision), name, secrets, how.prefix, keyspace.history, how.managed)
 
 
 @contextmanager
@@ -99,7 +103,7 @@ def _live(source: str, how: Opening, revision: int | None) -> Iterator[Registry]
         config = msgspec.structs.replace(config, etcd=named)
     with Etcd(etcd_access(config, read(how.root), how.root)) as client:
         live = Live(client, revision or client.status().revision)
-        yield Registry(live, client.endpoint, _secrets(how), how.prefix, live.history)
+        yield Registry(live, client.endpoint, _secrets(how), how.prefix, live.history, how.managed)
 
 
 @contextmanager

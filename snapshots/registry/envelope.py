@@ -41,14 +41,17 @@ def encoding(value: bytes) -> Encoding:
     return Encoding.JSON if value[:64].lstrip()[:1] == b"{" else Encoding.OTHER
 
 
-def decode(value: bytes) -> dict[str, Any]:
-    """The object; raises Damaged. Kinds that the field table lacks come back with their raw bytes as `$unknown`."""
+def decode(value: bytes, managed: bool = True) -> dict[str, Any]:
+    """The object, without its managedFields where not `managed`; raises Damaged.
+
+    Kinds that the field table lacks come back with their raw bytes as `$unknown`.
+    """
     if len(value) > LARGEST:
         raise Damaged(f"{len(value)} bytes, more than the {LARGEST} that are read")
     found = encoding(value)
     try:
         if found is Encoding.PROTOBUF:
-            return _protobuf(value)
+            return _protobuf(value, managed)
         if found is Encoding.JSON:
             body = msgspec.json.decode(value)
         elif found is Encoding.CBOR:
@@ -59,10 +62,12 @@ def decode(value: bytes) -> dict[str, Any]:
         raise Damaged(f"bad {found}: {wrong or 'nested too deep'}") from wrong
     if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
         raise Damaged(f"the {found} is no object")
+    if not managed and "metadata" in body:
+        body["metadata"].pop("managedFields", None)
     return body
 
 
-def _protobuf(value: bytes) -> dict[str, Any]:
+def _protobuf(value: bytes, managed: bool) -> dict[str, Any]:
     """runtime.Unknown {1 TypeMeta, 2 raw, 3 contentEncoding, 4 contentType} after the magic."""
     meta, start, end = b"", 0, 0
     at = len(PROTOBUF_MAGIC)
@@ -76,7 +81,7 @@ def _protobuf(value: bytes) -> dict[str, Any]:
         elif tag == RAW:
             start, end = at, at + size
         at += size
-    version, kind, message = _kind(meta)
+    version, kind, message = _kind(meta, managed)
     if not kind or not start:
         raise wire.Malformed("an envelope without kind or content")
     body: dict[str, Any] = {"apiVersion": version, "kind": kind}
@@ -86,11 +91,11 @@ def _protobuf(value: bytes) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1024)
-def _kind(meta: bytes) -> tuple[str, str, fields.Message | None]:
+def _kind(meta: bytes, managed: bool) -> tuple[str, str, fields.Message | None]:
     """TypeMeta {1 apiVersion, 2 kind}, and the message of that name where the table has it."""
     found = dict(wire.fields(meta))
     version, kind = (wire.blob(found.get(number, b"")).decode("utf-8", "backslashreplace") for number in (1, 2))
     table = fields.table()
     names = (f"{version}.{kind}", f"meta/v1.{kind}")  # the options types belong to every group
     name = next((name for name in names if name in table), None)
-    return version, kind, fields.message(name) if name else None
+    return version, kind, fields.message(name, managed) if name else None

@@ -89,12 +89,11 @@ def at(body: Any, *path: str | int) -> Any:
     return body
 
 
-def read(pair: Pair, place: Place, secrets: Keys, stored: bool = False) -> Object:
-    """The object as kubectl shows it, or with `stored` in the version that etcd holds."""
+def read(pair: Pair, place: Place, secrets: Keys, managed: bool = True) -> Object:
+    """The object as kubectl shows it, without managedFields where not `managed`."""
     trouble = ""
     try:
-        body = envelope.decode(encryption.opened(pair.value, pair.key, secrets))
-        body = body if stored else served.served(body)
+        body = served.served(envelope.decode(encryption.opened(pair.value, pair.key, secrets), managed))
         metadata = body.get("metadata") or {}
         body["metadata"] = metadata | {"resourceVersion": str(pair.mod_revision)}
     except Locked as locked:
@@ -115,7 +114,7 @@ def _no_changes(_: bytes) -> Iterable[Change]:
 class Registry:
     """The Kubernetes objects of a source. `name` is what errors call it, `root` the API server's --etcd-prefix.
 
-    `changes` gives what the source holds of a key's past, oldest first.
+    `changes` gives what the source holds of a key's past, oldest first; `managed` keeps metadata.managedFields.
     """
 
     source: Source = field(repr=False)
@@ -123,6 +122,7 @@ class Registry:
     secrets: Keys = field(default_factory=Keys, repr=False)
     root: str = PREFIX
     changes: Callable[[bytes], Iterable[Change]] = field(default=_no_changes, repr=False)
+    managed: bool = False
 
     @cached_property
     def resources(self) -> Resources:
@@ -136,7 +136,7 @@ class Registry:
             pair = self.source.get(resource.prefix(self.root, namespace) + name.encode())
             found = keys.place(pair.key, self.root) if pair else None
             if pair and found:
-                yield _named(read(pair, found, self.secrets), resource)
+                yield _named(read(pair, found, self.secrets, self.managed), resource)
             return
         for each in self._below(resource.prefix(self.root, namespace)):
             yield _named(each, resource)
@@ -158,14 +158,24 @@ class Registry:
                 yield found
 
     def counts(self) -> Counter[tuple[str, str, str]]:
-        """Objects by (group in the key, resource, namespace)."""
-        return Counter(found[:3] for found in self.places())
+        """Objects by (group in the key, resource, namespace): what lies below one key's parent is told apart once."""
+        parents = Counter(key.rpartition(b"/")[0] for key in self.source.keys(f"{self.root}/".encode()))
+        counted: Counter[tuple[str, str, str]] = Counter()
+        for parent, count in parents.items():
+            found = keys.place(parent + b"/name", self.root)
+            if found is not None:
+                counted[found[:3]] += count
+        return counted
+
+    def read(self, pair: Pair, place: Place) -> Object:
+        """One value as an object, whatever revision it is of."""
+        return self.named(read(pair, place, self.secrets, self.managed))
 
     def _below(self, prefix: bytes) -> Iterator[Object]:
         for pair in self.source.prefix(prefix):
             found = keys.place(pair.key, self.root)
             if found is not None:
-                yield read(pair, found, self.secrets)
+                yield read(pair, found, self.secrets, self.managed)
 
 
 def _named(found: Object, resource: Resource) -> Object:

@@ -1,4 +1,4 @@
-"""Objects as text, as `kubectl get -o yaml` and `-o json` print them: keys sorted, managed fields left out."""
+"""Objects as text, as `kubectl get -o yaml` and `-o json` print them: keys sorted."""
 
 from __future__ import annotations
 
@@ -40,13 +40,6 @@ def _literal(value: str) -> bool:
 
 
 _Dumper.add_representer(str, _text)
-
-
-def without_managed_fields(body: dict[str, Any]) -> dict[str, Any]:
-    metadata = body.get("metadata")
-    if not isinstance(metadata, dict) or "managedFields" not in metadata:
-        return body
-    return body | {"metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
 
 
 def listed(bodies: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ REMEMBERED, REMEMBERED_SIZE = 512, 1024
 
 STRING, MESSAGE, SPECIAL, TEXTS = Kind.STRING, Kind.MESSAGE, Kind.SPECIAL, Kind.TEXTS
 LIST, MAP, INLINE, FINISHED, BLOB = Kind.LIST, Kind.MAP, Kind.INLINE, Kind.FINISHED, Kind.BLOB
-BOOLEAN, DOUBLE = Kind.BOOLEAN, Kind.DOUBLE
+SKIPPED, BOOLEAN, DOUBLE = Kind.SKIPPED, Kind.BOOLEAN, Kind.DOUBLE
 NUMBERS = frozenset({Kind.NUMBER, BOOLEAN})
 KEY, VALUE, VALUE_NUMBER = 1 << 3 | BYTES, 2 << 3 | BYTES, 2 << 3 | VARINT
 FIXED = {wire.FIXED64: 8, wire.FIXED32: 4}
@@ -53,7 +53,11 @@ def _read(data: bytes, at: int, end: int, fields: dict[int, Field], out: dict[st
         start, tag = at, data[at]
         at += 1
         if tag > 0x7F:
-            tag, at = wire.varint(data, start)
+            if data[at] > 0x7F:
+                tag, at = wire.varint(data, start)
+            else:
+                tag += (data[at] << 7) - 0x80
+                at += 1
         field = fields.get(tag)
         if field is None:
             at = _unknown(data, start, end, out)
@@ -85,14 +89,20 @@ def _read(data: bytes, at: int, end: int, fields: dict[int, Field], out: dict[st
             if shown is not None or keep:
                 out[name] = shown
         elif kind is LIST:
-            _held(out, name, list).append(_element(data, at, stop, inner, depth))
+            held = out.get(name)
+            if held is None:
+                out[name] = [_element(data, at, stop, inner, depth)]
+            else:
+                held.append(_element(data, at, stop, inner, depth))
+                if len(held) > MOST_ELEMENTS:
+                    raise Malformed(f"{name} has more than {MOST_ELEMENTS} elements")
         elif kind is MAP:
             _entry(data, at, stop, inner, _held(out, name, dict), depth)
         elif kind is INLINE:
             _read(data, at, stop, inner.fields, out, depth + 1)
         elif kind is TEXTS:
             _held(out, name, list).append(data[at:stop].decode("utf-8", "replace"))
-        else:
+        elif kind is not SKIPPED:
             value = _element(data, at, stop, field, depth)
             if value or keep:
                 out[name] = value

@@ -43,9 +43,3 @@ def test_yaml_reads_back_as_it_was(body: dict[str, str]) -> None:
 
 def test_json_is_indented_by_four_and_escaped_as_go_does() -> None:
     assert printing.as_json({"b": "<&>", "a": 1}) == '{\n    "a": 1,\n    "b": "\\u003c\\u0026\\u003e"\n}'
-
-
-def test_managed_fields_are_left_out() -> None:
-    assert printing.without_managed_fields({"metadata": {"name": "a", "managedFields": []}}) == {
-        "metadata": {"name": "a"}
-    }

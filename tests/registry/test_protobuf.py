@@ -49,6 +49,17 @@ def test_what_is_empty_is_shown_where_go_shows_it() -> None:
     assert body["spec"] == {"containers": None}
 
 
+def test_managed_fields_can_be_passed_over() -> None:
+    entry = wire.field(1, b"kubectl") + wire.field(7, wire.field(1, b'{"f:data":{}}'))
+    value = sealed(wire.field(1, wire.field(1, b"a") + wire.field(17, entry) + wire.field(14, b"final")))
+    kept = envelope.decode(value)["metadata"]
+    assert kept["managedFields"][0]["fieldsV1"] == {"f:data": {}}
+    assert envelope.decode(value, managed=False)["metadata"] == {"name": "a", "finalizers": ["final"]}
+    assert envelope.decode(b'{"metadata": {"name": "a", "managedFields": []}}', managed=False) == {
+        "metadata": {"name": "a"}
+    }
+
+
 def test_truncated_at_any_byte_is_damaged_or_shorter() -> None:
     value = sealed(wire.field(1, wire.field(1, b"name") + wire.field(8, wire.field(1, 5))) + wire.field(2, b"\n\x01a"))
     for end in range(len(value) - 1):
