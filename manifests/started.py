@@ -7,7 +7,7 @@ from datetime import datetime
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from manifests.live import moment
-from manifests.logs import read_container
+from manifests.logs import CRI
 from manifests.node import Node
 
 LOGS = r"/var/log/pods/kube-system_[^/]+/[^/]+/\d+\.log"
@@ -30,11 +30,15 @@ def _by_logs(node: Node) -> dict[str, datetime]:
     """Of a log whose head was cut the start is not known."""
     newest: dict[str, tuple[str, str]] = {}
     for entry in node.capture.matching(LOGS):
-        lines = read_container(entry)
-        if not lines:
-            continue
+        lines = (entry.data or b"").rstrip().split(b"\n")
+        first, last = _time(lines[0]), _time(lines[-1])
         container = entry.path.split("/")[-2]
-        if lines[-1].time > newest.get(container, ("", ""))[0]:
-            newest[container] = (lines[-1].time, "" if entry.cut else lines[0].time)
+        if last > newest.get(container, ("", ""))[0]:
+            newest[container] = (last, "" if entry.cut else first)
     begun = {container: moment(first) for container, (_, first) in newest.items()}
     return {container: at for container, at in begun.items() if at is not None}
+
+
+def _time(line: bytes) -> str:
+    match = CRI.match(line.decode("utf-8", "replace"))
+    return match[1] if match else ""

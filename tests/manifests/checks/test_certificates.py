@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from drtool.core.report import Severity, Status
+from drtool.commands.check import judged
+from drtool.core.report import Outcome, Severity, Status
 from manifests.issuing import Issued, issue, issue_authority, new_key
 from manifests.kubeadm import Design
+from manifests.node import Node
 from tests.builders.pki import CURRENT, DAY, PKI, client, edit_kubeconfig, new_authority, reissue, rotate_kubelet
-from tests.builders.tree import BORN, NOW, Tree, laid, outcomes
+from tests.builders.tree import BORN, NOW, Tree, laid
 
 JOURNAL = "2026-12-14T{hour}:00:00+00:00 cp-1 kubelet[812]: {text}\n"
 BROKEN: dict[str, Callable[[Tree], object]] = {
@@ -49,6 +51,11 @@ BROKEN: dict[str, Callable[[Tree], object]] = {
     "pem-empty-or-garbage": lambda tree: tree.write(f"{PKI}/apiserver.crt", ""),
     "key-file-readable": lambda tree: tree.place("/etc/kubernetes/admin.conf").chmod(0o644),
 }
+
+
+def outcomes(node: Node) -> dict[str, Outcome]:
+    """Those of checks that can weigh other nodes too; here there are none."""
+    return {outcome.id: outcome for outcome in judged(node).outcomes}
 
 
 @pytest.fixture
