@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import itemgetter
@@ -13,14 +13,16 @@ from drtool.core.errors import Unsound
 from drtool.core.events import Listener, silent
 from snapshots import bolt as bbolt
 from snapshots import cluster as clusters
+from snapshots.beside import beside
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision
-from snapshots.survey import REVISION_SHIFT, Survey, salvage, survey
+from snapshots.survey import REVISION_SHIFT, Survey, salvage, survey_in_halves
 from snapshots.wire import Malformed
 
 SIZE_MASK = (1 << REVISION_SHIFT) - 1
 MOST = 10
+REGISTRY = b"/registry/"
 DEEPER = (b"services", b"ranges")
 """Segments below /registry that hold several resources, besides the API groups (which have a dot)."""
 
@@ -103,10 +105,11 @@ class Status:
 
 def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Status:
     """Everything in one pass; a damaged db gives what can still be read, and its faults. Never raises for damage."""
-    with ThreadPoolExecutor(1) as pool:  # the hash has a core of its own where there are two
-        holds = pool.submit(bolt.trailer_holds) if trailer else None
+    with beside(
+        bolt.trailer_holds if trailer else _untold
+    ) as holds:  # the hash has a core of its own where there are two
         found, faults = _survey(bolt, listener)
-        trailing = holds.result() if holds else None
+        trailing = holds()
     cluster = None
     version, compacted = "", -1
     try:
@@ -127,6 +130,10 @@ def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Sta
     )
 
 
+def _untold() -> None:
+    """The trailer of a caller that compares it itself."""
+
+
 def read(path: Path, listener: Listener = silent) -> Status:
     with bbolt.opened(path) as bolt:
         return status(bolt, listener)
@@ -134,7 +141,7 @@ def read(path: Path, listener: Listener = silent) -> Status:
 
 def _survey(bolt: Bolt, listener: Listener) -> tuple[Survey | None, tuple[Fault, ...]]:
     try:
-        return survey(bolt, listener), ()
+        return survey_in_halves(bolt, listener), ()
     except Damaged as fault:
         first = fault
     try:
@@ -162,21 +169,25 @@ def _figures(bolt: Bolt, found: Survey, version: str, compacted: int) -> Figures
         pages=bolt.meta.pages,
         page_size=bolt.page_size,
         free=found.free,
-        prefixes=prefixes(found.stored.items(), found.dead),
+        prefixes=prefixes(found.stored, found.dead),
         rewritten=tuple(Rewritten(key, count >> REVISION_SHIFT, count & SIZE_MASK) for key, count in most),
     )
 
 
-def prefixes(stored: Iterable[tuple[bytes, int]], dead: set[bytes]) -> tuple[Prefix, ...]:
+def prefixes(stored: Mapping[bytes, int], dead: set[bytes]) -> tuple[Prefix, ...]:
     """Sums keys by prefix; `stored` has revisions << 40 | bytes of each."""
     sums: dict[bytes, int] = {}
-    counts: dict[bytes, int] = {}
-    for key, count in stored:
-        prefix = prefix_of(key)
+    counts: Counter[bytes] = Counter()
+    whole: set[bytes] = set()
+    for key, count in stored.items():
+        prefix = key[: key.find(b"/", len(REGISTRY)) + 1]
+        if prefix not in whole:  # what it is of one key, it is of all that begin with it
+            cut, prefix = prefix, prefix_of(key)
+            if cut and cut == prefix:
+                whole.add(cut)
         sums[prefix] = sums.get(prefix, 0) + count
-        counts[prefix] = counts.get(prefix, 0) + 1
-    for key in dead:
-        counts[prefix_of(key)] -= 1
+        counts[prefix] += 1
+    counts.subtract(prefix_of(key) for key in dead)
     found = [Prefix(one, counts[one], total >> REVISION_SHIFT, total & SIZE_MASK) for one, total in sums.items()]
     return tuple(sorted(found, key=lambda one: (-one.size, one.prefix)))
 
@@ -187,7 +198,7 @@ def prefix_of(key: bytes) -> bytes:
     Of any other key the first segment, of one without segments the key itself.
     """
     end = key.find(b"/", 1) + 1
-    if not key.startswith(b"/registry/"):
+    if not key.startswith(REGISTRY):
         return key[:end] or key
     second = key.find(b"/", end) + 1
     segment = key[end : second - 1]

@@ -20,11 +20,12 @@ from snapshots import wire
 from snapshots.bolt import Bolt, Bucket, Data
 
 REVISION_SIZE, TOMBSTONE_SIZE = 17, 18
-KEY_TAG = 0x0A
+KEY_TAG, VALUE_TAG = 0x0A, 0x2A
 LEASE_FIELD = 6
 VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
 """Up to 63 bits; a negative number has ten bytes, and is left to the decoder."""
-NUMBERS = re.compile(rb"(?:\x10%b)?(?:\x18%b)?(?:\x20%b)?(?:\x2a(%b))?" % ((VARINT,) * 4))
+NUMBERS = re.compile(rb"(?:\x10%b)?(?:\x18%b)?(?:\x20%b)?" % ((VARINT,) * 3))
+"""The fields between key and value."""
 LEASE = re.compile(rb"\x30%b" % VARINT)
 
 
@@ -114,12 +115,12 @@ def checked_user_key(data: Data, start: int, end: int) -> bytes:
     if end - start > 1 and data[start] == KEY_TAG and data[start + 1] < 0x80:
         stop = start + 2 + data[start + 1]
         match = NUMBERS.match(data, stop)
-        if match is not None:
-            at, size = match.end(), match[1]
-            if size:
-                at += size[0] if len(size) == 1 else wire.varint(size, 0)[0]
-            if at == end or (at < end and LEASE.fullmatch(data, at, end)):
-                return data[start + 2 : stop]
+        at = match.end() if match else end
+        if at < end and data[at] == VALUE_TAG:
+            size, width = wire.varint(data[at + 1 : min(at + 11, end)], 0)
+            at += 1 + width + size
+        if at == end or (at < end and LEASE.fullmatch(data, at, end)):
+            return data[start + 2 : stop]
     return decode_key_value(data[start:end]).key
 
 

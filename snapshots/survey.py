@@ -8,17 +8,19 @@ through again pair by pair, which either explains the fault or finds an unusual 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, chain, islice, repeat
-from operator import add, eq, itemgetter, le, lt
+from operator import add, eq, itemgetter, le, lt, sub
+from re import Match
 from struct import Struct
 
 from crc32c import crc32c
 
 from drtool.core.events import Listener, Progress, silent
 from snapshots import wire
+from snapshots.beside import beside, possible
 from snapshots.bolt import (
     BRANCH,
     ELEMENT_SIZE,
@@ -34,13 +36,24 @@ from snapshots.bolt import (
     Page,
     leaf_table,
 )
-from snapshots.mvcc import KEY_TAG, LEASE, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, decode_key_value, decode_revision
+from snapshots.crc import combine
+from snapshots.mvcc import (
+    KEY_TAG,
+    LEASE,
+    NUMBERS,
+    REVISION_SIZE,
+    TOMBSTONE_SIZE,
+    VALUE_TAG,
+    decode_key_value,
+    decode_revision,
+)
 from snapshots.wire import varint
 
 REVISION_SHIFT = 40
 """`stored` counts a key's revisions above this bit and their bytes below it."""
 SEPARATOR = ord("_")
 GROUP_LIMIT = 1 << 16
+WORTH_HALVES = 64 << 20
 REPORT_EVERY = 64
 MAX_FAULTS = 100
 
@@ -57,6 +70,7 @@ class Survey:
     listener: Listener
     seen: bytearray
     crc: int = 0
+    hashed: int = 0
     pairs: int = 0
     newest: bytes = b""
     stored: dict[bytes, int] = field(default_factory=dict)
@@ -65,6 +79,7 @@ class Survey:
     previous: bytes | None = None
     branches: int = 0
     faults: list[Damaged] | None = None
+    halves: bool = False
 
     @property
     def free(self) -> int:
@@ -82,6 +97,19 @@ class Survey:
 def survey(bolt: Bolt, listener: Listener = silent) -> Survey:
     """Raises Damaged at the first fault."""
     return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages)))
+
+
+def survey_in_halves(bolt: Bolt, listener: Listener = silent, worth: int = WORTH_HALVES) -> Survey:
+    """The same on two cores: a child process takes the second half of bucket `key` of a file of `worth` bytes or more.
+
+    Raises Damaged as `survey` does.
+    """
+    if bolt.used < worth or not possible():
+        return survey(bolt, listener)
+    try:
+        return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages), halves=True))
+    except Damaged:
+        return survey(bolt, listener)  # names the first fault
 
 
 def salvage(bolt: Bolt, listener: Listener = silent) -> Survey:
@@ -133,6 +161,9 @@ def _descend(
     keys, children = walk.bolt.children(page)
     _check_order(walk, page, keys, None, low, high)
     highs = [*keys[1:], high]
+    if walk.halves and walk.in_key and depth == 0 and len(children) > 1:
+        _in_halves(walk, list(zip(children, keys, highs, strict=True)))
+        return
     if top or walk.faults is not None or not _together(walk, children, keys, highs):
         for child, lowest, highest in zip(children, keys, highs, strict=True):
             try:
@@ -142,13 +173,40 @@ def _descend(
     _report(walk)
 
 
+def _in_halves(walk: Survey, children: list[tuple[int, bytes, bytes | None]]) -> None:
+    """The bounds of the children keep the order between the halves, so that each is a pass of its own."""
+    middle = len(children) // 2
+
+    def second() -> tuple[int, int, int, bytes | None, bytes, dict[bytes, int], set[bytes]]:
+        half = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
+        for child, low, high in children[middle:]:
+            _descend(half, child, low, high, 1)
+        return half.crc, half.hashed, half.pairs, half.previous, bytes(half.seen), half.stored, half.dead
+
+    with beside(second) as result:
+        for child, low, high in children[:middle]:
+            _descend(walk, child, low, high, 1)
+        crc, hashed, pairs, previous, seen, stored, dead = result()
+    if int.from_bytes(seen) & int.from_bytes(walk.seen):
+        raise walk.bolt.damaged(0, "a page is referred to twice")
+    walk.seen = bytearray((int.from_bytes(seen) | int.from_bytes(walk.seen)).to_bytes(len(seen)))
+    walk.crc, walk.hashed, walk.pairs = combine(walk.crc, crc, hashed), walk.hashed + hashed, walk.pairs + pairs
+    walk.previous = previous or walk.previous
+    walk.dead = (walk.dead - stored.keys()) | dead
+    before = walk.stored.get
+    for key, count in stored.items():
+        walk.stored[key] = before(key, 0) + count
+
+
 def _claim(walk: Survey, page: Page) -> None:
-    size = walk.bolt.page_size
-    run = slice(page.number, page.end // size)
-    twice = walk.seen.find(1, run.start, run.stop)
+    _claim_run(walk, page.number, page.end // walk.bolt.page_size)
+
+
+def _claim_run(walk: Survey, first: int, end: int) -> None:
+    twice = walk.seen.find(1, first, end)
     if twice >= 0:
         raise walk.bolt.damaged(twice, "referred to twice")
-    walk.seen[run] = bytes(repeat(1, run.stop - run.start))
+    walk.seen[first:end] = b"\1" * (end - first)
 
 
 def _check_order(
@@ -249,9 +307,9 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
         return False
     keys = [data[start + 2 : stop] for start, stop in zip(starts, stops, strict=True)]
     stored, dead = walk.stored, walk.dead
-    one = 1 << REVISION_SHIFT
-    for key, start, end in zip(keys, starts, ends, strict=True):
-        stored[key] = stored.get(key, one - one) + one + end - start
+    one, before = 1 << REVISION_SHIFT, stored.get
+    for key, size in zip(keys, map(sub, ends, starts), strict=True):
+        stored[key] = before(key, 0) + one + size
     if TOMBSTONE_SIZE in sizes:
         for revision, key in zip(revisions, keys, strict=True):
             dead.add(key) if len(revision) == TOMBSTONE_SIZE else dead.discard(key)
@@ -262,35 +320,50 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
 
 def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
     """Whether what follows the key of each KeyValue is what a server writes; see mvcc.checked_user_key."""
-    numbers, lease = NUMBERS.match, LEASE.fullmatch
-    for start, end in zip(starts, ends, strict=True):
-        found = numbers(data, start)
-        assert found is not None  # noqa: S101 - every part of the pattern may be absent
-        size, at = found[1], found.end()
-        if size:
-            at += size[0] if len(size) == 1 else size[0] & 0x7F | size[1] << 7 if len(size) == 2 else varint(size, 0)[0]
-        if at != end and (at > end or not lease(data, at, end)):
+    lease = LEASE.fullmatch
+    for at, end in zip(_ends(map(NUMBERS.match, repeat(data), starts)), ends, strict=True):
+        if at == end:
+            continue
+        stop = at
+        if at + 1 < end and data[at] == VALUE_TAG:
+            size = data[at + 1]
+            stop += 2 + size if size < 0x80 else _width(data, at + 1, end)
+        if stop != end and (stop > end or not lease(data, stop, end)):
             return False
     return True
+
+
+def _ends(matches: Iterator[Match[bytes] | None]) -> Iterator[int]:
+    """The pattern matches everywhere: each of its parts may be absent."""
+    return map(Match.end, matches)  # type: ignore[arg-type]
+
+
+def _width(data: Data, at: int, end: int) -> int:
+    """Tag, size and content of a field of 128 bytes or more whose size is at `at`; 0 where there is none."""
+    low, high = data[at], data[at + 1] if at + 1 < end else 0x80
+    if high < 0x80:
+        return 3 + (low & 0x7F | high << 7)
+    try:
+        size, width = varint(data[at : min(at + 10, end)], 0)
+    except wire.Malformed:
+        return 0
+    return 1 + width + size
 
 
 def _take(walk: Survey, numbers: Sequence[int], overflows: Sequence[int], starts: list[int], ends: list[int]) -> None:
     """Claims the pages and hashes their regions."""
     seen = walk.seen
     for number, overflow in zip(numbers, overflows, strict=True):
-        if overflow:
-            size = walk.bolt.page_size
-            _claim(walk, Page(number, number * size, (number + overflow + 1) * size, LEAF, 0))
-        elif seen[number]:
-            raise walk.bolt.damaged(number, "referred to twice")
+        if overflow or seen[number]:
+            _claim_run(walk, number, number + overflow + 1)
         else:
             seen[number] = 1
-    crc = walk.crc
-    with memoryview(walk.bolt.data) as view:
-        for start, end in zip(starts, ends, strict=True):
-            with view[start:end] as region:
-                crc = crc32c(region, crc)
+    crc, view = walk.crc, memoryview(walk.bolt.data)
+    for start, end in zip(starts, ends, strict=True):
+        crc = crc32c(view[start:end], crc)
+    view.release()
     walk.crc = crc
+    walk.hashed += sum(ends) - sum(starts)
 
 
 def _slowly(walk: Survey, page: Page, low: bytes | None, high: bytes | None) -> None:
@@ -305,6 +378,7 @@ def _slowly(walk: Survey, page: Page, low: bytes | None, high: bytes | None) -> 
     for key, start, end in zip(columns.keys, columns.starts, columns.ends, strict=True):
         value = bolt.data[start:end]
         walk.crc = crc32c(value, crc32c(key, walk.crc))
+        walk.hashed += len(key) + len(value)
         if walk.in_key:
             _count_one(walk, page, key, value)
     walk.pairs += len(columns.keys)

@@ -9,6 +9,7 @@ from snapshots import amend, bolt, figures
 from snapshots.figures import Status
 from snapshots.mvcc import Revision, encode_revision
 from snapshots.streamcheck import StreamCheck
+from snapshots.survey import survey, survey_in_halves
 from tests.builders import etcd_db
 from tests.snapshots import real
 
@@ -105,6 +106,24 @@ def test_prefixes_count_live_keys_and_all_revisions() -> None:
 )
 def test_the_prefix_of_a_key(key: bytes, prefix: bytes) -> None:
     assert figures.prefix_of(key) == prefix
+
+
+def test_halves_make_the_whole() -> None:
+    db = bolt.parse(etcd_db.db({b"key": etcd_db.key_bucket([*MANY, (9000, MANY[0][1], None)])}, 1024), "db")
+    whole, halves = survey(db), survey_in_halves(db, worth=0)
+    assert (whole.crc, whole.pairs, whole.newest) == (halves.crc, halves.pairs, halves.newest)
+    assert (whole.stored, whole.dead, whole.seen) == (halves.stored, halves.dead, halves.seen)
+
+
+def test_a_fault_in_either_half_is_named() -> None:
+    data = etcd_db.db({b"key": etcd_db.key_bucket(MANY)}, 1024)
+    pages = leaves(data)
+    for page in (pages[1], pages[-2]):
+        broken = bytearray(data)
+        broken[page.offset] ^= 0xFF
+        with pytest.raises(bolt.Damaged) as told:
+            survey_in_halves(bolt.parse(bytes(broken), "db"), worth=0)
+        assert told.value.page == page.number
 
 
 def test_a_damaged_page_is_named_and_the_rest_counted() -> None:

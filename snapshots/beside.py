@@ -1,0 +1,64 @@
+"""A computation in a child process beside this one, for work that holds the interpreter's lock.
+
+A child is forked, so that it reads the same mapping; its result comes back through a pipe (marshal: numbers, bytes,
+tuples, dicts, sets). Where forking is not safe or of no use (other threads, one core), the work is done when its
+result is asked for.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+Outcome = TypeVar("Outcome")
+
+
+def possible() -> bool:
+    return threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+
+
+@contextmanager
+def beside(work: Callable[[], Outcome]) -> Iterator[Callable[[], Outcome]]:
+    """Yields what waits for the result; the child is gone when the block ends. What fails there is done again here."""
+    if not possible():
+        yield work
+        return
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _work(work, receiving, sending)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        try:
+            yield lambda: _result(pipe.read(), work)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _work(work: Callable[[], Any], receiving: int, sending: int) -> None:
+    """Never returns: nothing of the parent's may run twice."""
+    status = 1
+    try:
+        os.close(receiving)
+        data = marshal.dumps(work())
+        with os.fdopen(sending, "wb") as pipe:
+            pipe.write(data)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _result(data: bytes, work: Callable[[], Outcome]) -> Outcome:
+    """A whole object or, where the child fell over, the same work here, so that its error is raised here too."""
+    try:
+        found: Outcome = marshal.loads(data)  # noqa: S302 - from our own child
+    except (EOFError, ValueError, TypeError):
+        return work()
+    return found
