@@ -63,7 +63,7 @@ def read_kubeconfig(document: Document) -> Kubeconfig:
     cluster, cluster_at = _named(document, "clusters", context.get("cluster", ""), "cluster")
     user, user_at = _named(document, "users", context.get("user", ""), "user")
     problem = ""
-    if document.get("kind") not in {"Config", None}:
+    if document.get("kind", default="Config") != "Config":
         problem = f"kind is {document.get('kind')}, not Config"
     elif not context:
         problem = f'current-context "{current}" is not among its contexts'

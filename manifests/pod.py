@@ -106,7 +106,7 @@ class Container:
     @cached_property
     def mounts(self) -> tuple[Mount, ...]:
         volumes = {
-            volume.get("name"): volume
+            str(volume.get("name")): volume
             for volume in _list(self.document.get("spec", "volumes"))
             if isinstance(volume, dict)
         }
@@ -114,9 +114,10 @@ class Container:
         for index, mount in enumerate(_list(self.document.get(*self.position, "volumeMounts"))):
             if not isinstance(mount, dict):
                 continue
-            host = _dict(_dict(volumes.get(mount.get("name"))).get("hostPath"))
+            host = _dict(_dict(volumes.get(str(mount.get("name")))).get("hostPath"))
             evidence = self.document.evidence(*self.position, "volumeMounts", index, "mountPath")
             path, kind = host.get("path"), str(host.get("type") or "")
+            path = None if path is None else str(path)
             found.append(Mount(str(mount.get("mountPath", "")), path, kind, bool(mount.get("readOnly")), evidence))
         return tuple(found)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drtool.commands.capture import gather, record
+from drtool.commands.asking import record
+from drtool.commands.capture import gather
 from drtool.commands.check import ETCD_FACTS, data, judged_together
 from drtool.commands.kept_outcomes import OUTCOMES
 from drtool.commands.kept_outcomes import encode as encode_outcomes
@@ -16,11 +17,11 @@ from drtool.host.archive import pack
 from drtool.host.patience import Patience
 from drtool.host.root import Root
 from drtool.host.writing import beside
-from manifests import saved
 from manifests.capture import Capture
 from manifests.live import read_json
 from manifests.node import Node, seen
 from manifests.redaction import Redaction
+from manifests.saving import files
 from snapshots.kept import encode
 
 
@@ -44,7 +45,7 @@ def collect(root: Root, to: Path | None = None, probe: bool = True) -> Collected
     at = taken.at or datetime.now(UTC)
     said = read_json(taken.entry("/drtool/capture.json"))
     missing = said.get("missing") if isinstance(said, dict) else None
-    kept = saved.files(taken, record(missing if isinstance(missing, dict) else {}, at), _etcd(root, node))
+    kept = files(taken, record(missing if isinstance(missing, dict) else {}, at), _etcd(root, node))
     name = f"drtool-{_safe(node.name) or 'node'}-{at:%Y%m%dT%H%M%SZ}"
     path = to or Path(f"{name}.tar.gz")
     with beside(path) as file:

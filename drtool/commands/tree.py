@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from drtool.core.errors import CannotTell
-from drtool.host.archive import unpack
 from drtool.host.root import Root
 
 
@@ -27,5 +25,9 @@ def opened(path: Path) -> Iterator[Root]:
             f"{path} is not a directory{'' if place.exists() else ': it does not exist'}",
             "name the root of a node's tree, or a bundle of `drtool collect`",
         )
+    import tempfile  # a directory is judged without what archives need
+
+    from drtool.host.archive import unpack
+
     with tempfile.TemporaryDirectory(prefix="drtool-bundle-") as directory:
         yield Root(unpack(place, Path(directory)))
