@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -16,19 +17,42 @@ from textual.screen import Screen
 
 from drtool.commands.check import Report
 from drtool.host.root import Root
+from drtool.plans.site import cluster_name
+from manifests.credentials import credentials
+from snapshots.inventory import Inventory
+from tui.questions import questions
+from tui.running import Running
+from tui.screens.backups import Backups
 from tui.screens.causes import Causes
+from tui.screens.certificates import Certificates
 from tui.screens.checks import Checks
+from tui.screens.etcd import EtcdScreen
 from tui.screens.keys import Keys
 from tui.screens.listing import Listing
-from tui.session import Session
+from tui.screens.nodes import Nodes
+from tui.screens.objects import Objects
+from tui.screens.output import Output
+from tui.screens.plans import Plans
+from tui.screens.pods import Pods
+from tui.session import Known, Session
 from tui.widgets.rows import fitted
 
 COPY_LIMIT = 8192
-SCREENS: dict[str, type[Listing]] = {"causes": Causes, "checks": Checks}
+SCREENS: dict[str, type[Listing]] = {
+    "causes": Causes,
+    "checks": Checks,
+    "certificates": Certificates,
+    "etcd": EtcdScreen,
+    "pods": Pods,
+    "backups": Backups,
+    "objects": Objects,
+    "plans": Plans,
+    "nodes": Nodes,
+}
 
 
 class DrtoolApp(App[None]):
-    """`questions` are asked behind the screens; `check` is the one that the first screen waits for."""
+    """Questions are asked behind the screens; `check` is the one that the first screen waits for."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "drtool"
@@ -40,12 +64,24 @@ class DrtoolApp(App[None]):
         *(Binding(str(n), f"show('{name}')", name) for n, name in enumerate(SCREENS, 1)),
     ]
 
-    def __init__(self, root: Root, questions: Mapping[str, Callable[[], Any]], at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        at: datetime | None = None,
+        source: str = "",
+        asked: Mapping[str, Callable[[], Any]] | None = None,
+    ) -> None:
+        """`asked` stands in for the questions, in tests."""
         super().__init__(ansi_color=True)
         self.animation_level = "none"
-        self.root = root
+        self.roots = roots
         self.at = at
-        self.session = Session(dict(questions), self._changed)
+        self.source = source
+        self.session = Session(dict(asked or questions(roots, at, source)), self._changed)
+
+    @property
+    def root(self) -> Root:
+        return self.roots[0]
 
     def on_mount(self) -> None:
         self.push_screen("causes")
@@ -72,20 +108,57 @@ class DrtoolApp(App[None]):
             self.exit()
             return
         fitting = [name for name in SCREENS if name.startswith(word)] if word else []
-        if len(fitting) == 1:
+        if word in fitting:
+            self.action_show(word)
+        elif len(fitting) == 1:
             self.action_show(fitting[0])
         elif word:
             known = ", ".join((*SCREENS, "quit"))
             self.notify(f'no command "{fitted(word, 20).strip()}": {known}', markup=False, timeout=5)
 
+    # ---- commands that run beside the screens
+
+    def run_command(self, words: str) -> None:
+        """A command that changes nothing on the node; its output gets a screen."""
+        self.push_screen(Output(Running(words)))
+
+    def plan(self, words: str) -> None:
+        """A command whose plan is shown first; carrying it out asks for the cluster's name."""
+        if not self.root.live:
+            self.run_command(f"{words} --root {shlex.quote(str(self.root.directory))}")
+            return
+        self.push_screen(Output(Running(words), self.cluster(), f"{words} --apply --yes"))
+
+    def agree_and_run(self, lines: Sequence[str], words: str, cluster: str) -> None:
+        """For plans that are known already: `undo --list` shows them once more before the name is asked for."""
+        if lines and self.root.live:
+            self.push_screen(Output(Running("undo --list"), cluster, f"{words} --yes"))
+
+    def browse(self, source: str) -> None:
+        self.source = source
+        self.session.questions.update(questions(self.roots, self.at, source))
+        self.session.ask("objects", again=True)
+        self.action_show("objects")
+
+    def cluster(self) -> str:
+        report = self.report()
+        return cluster_name(report.node) if report is not None else ""
+
     # ---- the two lines on top of every screen
+
+    def report(self) -> Report | None:
+        """With the probes' answers as soon as they are in."""
+        for name in ("probed", "check"):
+            known: Known[Any] = self.session.known(name)
+            if isinstance(known.value, Report):
+                return known.value
+        return None
 
     def state_line(self) -> str:
         """The outage in one line."""
-        known = self.session.known("check")
-        report = known.value
-        if not isinstance(report, Report):
-            return f"{self.root.directory}: {known.words()}"
+        report = self.report()
+        if report is None:
+            return f"{self.root.directory}: {self.session.known('check').words()}"
         causes = report.verdict.root_causes
         name = report.node.name or str(self.root.directory)
         if not causes:
@@ -94,13 +167,26 @@ class DrtoolApp(App[None]):
         return f"{name}: {report.verdict.findings[0].finding.title}{more}"
 
     def facts_line(self) -> str:
-        """Layout, version, when it was judged."""
-        report = self.session.known("check").value
-        if not isinstance(report, Report):
+        """Version, layout, the last verified backup, the nearest expiry; each says when it is not known."""
+        report = self.report()
+        if report is None:
             return ""
         version = report.node.kubernetes
-        words = ["v" + ".".join(map(str, version)) if version else "version unknown", str(report.node.layout)]
-        return "  ".join([*words, f"judged at {report.node.at:%Y-%m-%d %H:%M} UTC"])
+        words = "v" + ".".join(map(str, version)) if version else "version unknown"
+        return " | ".join([f"{words} {report.node.layout}", self._backup_words(), self._expiry_words(report)])
+
+    def _backup_words(self) -> str:
+        known: Known[Any] = self.session.known("backups")
+        if not isinstance(known.value, Inventory):
+            return f"backup: {known.words()}"
+        good = [one.record.taken_at for one in known.value.backups if one.good]
+        if not good:
+            return "backup: NONE verified"
+        return f"backup: {(self.session.clock() - max(good)).total_seconds() / 3600:.0f} h old"
+
+    def _expiry_words(self, report: Report) -> str:
+        dates = [c.certificate.not_after for c in credentials(report.node) if c.certificate is not None]
+        return f"nearest expiry {(min(dates) - report.node.at).days} d" if dates else "no certificates seen"
 
     # ---- what leaves the screen
 

@@ -16,21 +16,22 @@ ALTERNATE_SCREEN_OFF = "\x1b[?1049l\x1b[?25h\x1b[0m"
 
 
 @click.command(epilog="Example: drtool tui --root /mnt/cp-1")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), help="A node's tree or unpacked bundle.")
+@click.option(
+    "--root", "roots", type=click.Path(path_type=Path), multiple=True, help="A node's tree or unpacked bundle."
+)
 @click.option("--at", type=Moment(), help="Judge as of this time.")
-def command(root: Path = Path("/"), at: datetime | None = None) -> int:
+@click.option("--from", "source", default="", help="What the Objects screen browses: a backup, a file, a directory.")
+def command(roots: tuple[Path, ...] = (), at: datetime | None = None, source: str = "") -> int:
     """Open the terminal UI: causes first, then checks, certificates, etcd, Pods, backups. Starts read-only."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the terminal UI needs a terminal", "use `drtool check` in scripts and pipes")
     os.environ.setdefault("TEXTUAL_FPS", "10")
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
-    from drtool.commands.check import check
     from drtool.host.root import Root
     from tui.app import DrtoolApp
 
-    place = Root(root.resolve())
-    app = DrtoolApp(place, {"check": lambda: check(place, at)}, at)
+    app = DrtoolApp([Root(root.resolve()) for root in roots or (Path("/"),)], at, source)
     try:
         app.run(mouse=False)
     finally:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 
 from drtool.commands.check import Report
 from drtool.core.causes import Judged
@@ -15,9 +18,19 @@ class Causes(Listing):
     NAME = "Causes"
     QUESTION = "check"
 
+    KEYS = (("f", "fix"),)
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "fix", "the plan that fixes this")]
+
     def rows(self, value: object) -> Sequence[Row]:
         assert isinstance(value, Report)  # noqa: S101 - the type of this question's answer
-        return cause_rows(value)
+        return cause_rows(self.drtool.report() or value)
+
+    def action_fix(self) -> None:
+        judged = self.current()
+        if not isinstance(judged, Judged) or judged.finding.fix is None:
+            self.notify("no command of drtool fixes this: Enter says what to do", timeout=5)
+            return
+        self.drtool.plan(judged.finding.fix.command.removeprefix("drtool "))
 
     def detail(self, row: Row) -> Sequence[str]:
         return finding_lines(row.subject) if isinstance(row.subject, Judged) else (row.text,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from tui.session import Known
 from tui.widgets.rows import Row, Rows, plain
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Listing(Screen[None]):
         """Shows what is known by now."""
         self.query_one("#state", Static).update(Content(plain(self.drtool.state_line())))
         self.query_one("#facts", Static).update(Content(plain(self.drtool.facts_line())))
-        known = self.drtool.session.known(self.QUESTION)
+        known: Known[Any] = self.drtool.session.known(self.QUESTION)
         rows = list(self.rows(known.value)) if known.value is not None else []
         if words := known.words():
             rows.append(Row(words, "dim"))
@@ -161,6 +162,11 @@ class Listing(Screen[None]):
             lines += ["", *(row.text for row in self.query_one("#detail-rows", Rows).shown)]
         return [self.drtool.state_line(), self.drtool.facts_line(), self.NAME, *(plain(line) for line in lines)]
 
+    def current(self) -> object:
+        """What the row under the cursor stands for."""
+        row = self.query_one("#rows", Rows).current
+        return row.subject if row is not None else None
+
     def action_copy(self) -> None:
         row = self.query_one("#rows", Rows).current
         if row is not None:
@@ -174,4 +180,4 @@ class Listing(Screen[None]):
 
     def _keys(self) -> str:
         own = " ".join(f"{key}:{words}" for key, words in self.KEYS)
-        return f"{own} enter:details /:filter ::command 1-5:screens ?:keys q:quit".strip()
+        return f"{own} enter:details /:filter ::command 1-9:screens ?:keys q:quit".strip()

@@ -1,0 +1,35 @@
+"""Commands run beside the UI, each a process of its own: what they print is shown, and a plan outlives the terminal."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+
+
+class Running:
+    """`words` as on the command line, without `drtool`. `detached`: it goes on when the terminal goes away."""
+
+    def __init__(self, words: str, detached: bool = False) -> None:
+        self.words = words
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "drtool.cli", *shlex.split(words)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+            start_new_session=detached,
+        )
+
+    def status(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def lines(self) -> list[str]:
+        """What it has printed by now."""
+        end = self._file.tell()
+        self._file.seek(0)
+        data = self._file.read()
+        self._file.seek(max(end, len(data)))
+        return data.decode("utf-8", "replace").splitlines()
