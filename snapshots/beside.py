@@ -23,9 +23,12 @@ def possible() -> bool:
 
 
 @contextmanager
-def beside(work: Callable[[], Outcome]) -> Iterator[Callable[[], Outcome]]:
-    """Yields what waits for the result; the child is gone when the block ends. What fails there is done again here."""
-    if not possible():
+def beside(work: Callable[[], Outcome], worth: bool = True) -> Iterator[Callable[[], Outcome]]:
+    """Yields what waits for the result; the child is gone when the block ends. What fails there is done again here.
+
+    `worth` False: the work is not worth a process.
+    """
+    if not (worth and possible()):
         yield work
         return
     receiving, sending = os.pipe()

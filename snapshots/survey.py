@@ -44,7 +44,7 @@ from snapshots.mvcc import (
     REVISION_SIZE,
     TOMBSTONE_SIZE,
     VALUE_TAG,
-    decode_key_value,
+    checked_user_key,
     decode_revision,
 )
 from snapshots.wire import varint
@@ -388,7 +388,7 @@ def _slowly(walk: Survey, page: Page, low: bytes | None, high: bytes | None) -> 
 def _count_one(walk: Survey, page: Page, revision: bytes, value: bytes) -> None:
     try:
         decode_revision(revision)
-        key = decode_key_value(value).key
+        key = checked_user_key(value, 0, len(value))
     except wire.Malformed as wrong:
         walk.blame(walk.bolt.damaged(page.number, f"bad KeyValue: {wrong}"))
         return

@@ -181,8 +181,8 @@ def made() -> bytes:
     """A few hundred pages with branches, overflow pages, inline and other buckets, and free pages."""
     chance = random.Random(1)  # noqa: S311 - to be repeated, not secret
     changes: list[etcd_db.Change] = []
-    for main in range(2, 900):
-        key = b"/registry/pods/default/%d" % chance.randrange(400)
+    for main in range(2, 500):
+        key = b"/registry/pods/default/%d" % chance.randrange(200)
         size = chance.choice((10, 200, 900)) if main % 100 else 9000
         changes.append((main, key, None if chance.random() < 0.1 else chance.randbytes(size)))
     buckets = {
