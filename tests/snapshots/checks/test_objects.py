@@ -11,6 +11,7 @@ from drtool.core.report import Finding
 from snapshots.checks.objects import (
     cluster_info_stale,
     clusterstatus_stale,
+    component_image_outdated,
     ipam_after_restore,
     kube_proxy_cm_stale,
     kubeadm_config_cpe_stale,
@@ -371,3 +372,15 @@ def test_calico_s_record_must_cover_the_pods() -> None:
     assert titles(ipam_after_restore.find, BLOCKS % "198.51.100.9") == []
     with pytest.raises(NotApplicable):
         titles(ipam_after_restore.find, node())
+
+
+def test_a_newer_patch_that_lies_on_a_node_is_told() -> None:
+    running = program("kube-apiserver", "v1.37.0") + program("kube-apiserver", "v1.36.9", "cp-2")
+    assert titles(component_image_outdated.find, running) == []
+    ahead = running + program("kube-apiserver", "v1.37.2", "cp-3")
+    found = titles(component_image_outdated.find, ahead)
+    assert found == ["kube-apiserver-cp-1 runs v1.37.0, and v1.37.2 is in this cluster"]
+    images = node().replace("nodeInfo:", "images: [{names: ['registry.k8s.io/kube-apiserver:v1.37.1']}], nodeInfo:")
+    assert len(titles(component_image_outdated.find, running + images)) == 1
+    with pytest.raises(EvidenceMissing):
+        titles(component_image_outdated.find, node())
