@@ -139,15 +139,12 @@ class RemoveMember:
         self.access.ask(host, gone)
 
     def revert(self, host: Host) -> None:
-        """It comes back under a new id, as a learner, since the old id is banned for good."""
-        if host.remembered(f"etcd-removed-{self.id}") is None:
-            return
-
-        def again(etcd: Etcd) -> None:
-            if not any(set(one.peer_urls) & set(self.peer_urls) for one in etcd.members()):
-                etcd.add_member(self.peer_urls, learner=True)
-
-        self.access.ask(host, again)
+        """etcd bans a removed id for good: old data under it never starts again."""
+        if host.remembered(f"etcd-removed-{self.id}") is not None:
+            raise Refused(
+                f"etcd's member {self.name or self.id} was removed, and a removed one cannot return with its old data",
+                "go on instead: drtool resume; or join it empty: drtool restore --node --join URL",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from drtool.core.errors import DrtoolError, Refused
@@ -120,6 +121,37 @@ class SwapDataDir:
     @property
     def _memory(self) -> str:
         return f"emptied{self.data_dir.replace('/', '_')}"
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildDataDir:
+    """A cluster of one made from a stopped member's own directory: its db, and what its log has beyond it."""
+
+    data_dir: str
+    prepared: str
+    name: str
+    peer_urls: tuple[str, ...]
+    token: str
+
+    def describe(self) -> str:
+        made = f"make a cluster of {self.name} alone from {self.data_dir}: {self.prepared}"
+        return f"{made} (its log replayed, revisions bumped)"
+
+    def apply(self, host: Host) -> None:
+        from snapshots.membership import NewMember, new_cluster
+        from snapshots.restore import Restoration, restore
+
+        if host.exists(f"{self.prepared}/member"):
+            return
+        host.make_directories(str(PurePosixPath(self.prepared).parent))
+        cluster = new_cluster((NewMember(self.name, self.peer_urls),), self.token)
+        restore(host.root.locate(self.data_dir), host.locate(self.prepared), Restoration(cluster, self.name))
+
+    def revert(self, host: Host) -> None:
+        """What was made is kept beside; it is not in use by then."""
+
+    def kept(self, _: str) -> tuple[str, ...]:
+        return (self.prepared,)
 
 
 MASTER_LEASES = "/registry/masterleases/"

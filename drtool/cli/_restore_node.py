@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drtool.cli._output import emit
-from drtool.cli._plan import Answers, as_data, as_text, carry, refuse_elsewhere
+from drtool.cli._plan import Answers, as_data, as_text, carry, present, refuse_elsewhere
 from drtool.cli._progress import shown
+from drtool.core.errors import UsageError
 
 if TYPE_CHECKING:
     from drtool.config import Config
@@ -27,6 +28,14 @@ def command(source: str, config: Config, output: str, options: dict[str, Any]) -
 
     answers = Answers(**{name: options[name] for name in PLAN})
     root = Root(answers.root)
+    if options["join"]:
+        from drtool.commands import rebuild
+
+        if source:
+            raise UsageError("--join empties this member and takes the data from the others: no BACKUP goes with it")
+        joining = rebuild.plan_join(root, options["join"])
+        present(joining, answers, output, f"drtool restore --node --join {options['join']} --apply")
+        return
     asked = Wanted(source, **{name: options[name] for name in WANTED})
     planned = restore_node.planned(root, asked, config)
     if not answers.applies:

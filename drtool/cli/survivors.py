@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drtool.cli._output import columns, emit, output_option, visible
+from drtool.cli._output import columns, emit, visible
+from drtool.cli._plan import Answers, plan_options, present
 from drtool.cli._progress import shown
 
 if TYPE_CHECKING:
@@ -18,14 +19,23 @@ NONE_USABLE = 4
 
 @click.command(epilog="Example: drtool survivors /var/lib/etcd /mnt/cp-2/etcd /mnt/cp-3/etcd")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
-@output_option
-def command(directories: tuple[Path, ...], progress: bool, output: str) -> int:
+@click.option("--rebuild", is_flag=True, help="On the node with the newest data: make it a new cluster, as a plan.")
+@plan_options
+def command(directories: tuple[Path, ...], rebuild: bool, progress: bool, output: str, **options: Any) -> int:
     """After quorum loss: which member's data is newest, and the plan to rebuild from it.
 
-    DIR is a stopped member's data directory or a copy of one. Nothing is changed. Exit status 4: none can be rebuilt
-    from.
+    DIR is a stopped member's data directory or a copy of one. Nothing is changed without --rebuild --apply, which makes
+    this node's own member a cluster of one that the others then join empty. Exit status 4: none can be rebuilt from.
     """
+    answers = Answers(progress=progress, **options)
+    if rebuild:
+        from drtool.commands import rebuild as rebuilding
+        from drtool.host.root import Root
+
+        places = " ".join(map(str, directories))
+        planned = rebuilding.plan(Root(answers.root), directories)
+        present(planned, answers, output, f"drtool survivors {places} --rebuild --apply")
+        return 0
     from drtool.commands.survivors import plan, survivors
 
     with shown(progress) as listener:

@@ -28,6 +28,10 @@ def _own(node: Node, plan: str) -> str:
     return f"{site.data_dir(need_etcd(node))}/.drtool-{plan}"
 
 
+def swap(node: Node, plan: str, emptied: bool = False) -> SwapDataDir:
+    return SwapDataDir(site.data_dir(need_etcd(node)), prepared(node, plan), f"{_own(node, plan)}/old", emptied)
+
+
 def need_etcd(node: Node) -> Component:
     etcd = site.present(node, "etcd")
     if etcd is None:
@@ -37,13 +41,12 @@ def need_etcd(node: Node) -> Component:
 
 def restore(node: Node, plan: str, title: str, counts: dict[str, int], members: tuple[str, ...] = ()) -> Draft:
     """`counts` are the record's keys per prefix (none for a file); `members` the names of all that are restored."""
-    swap = SwapDataDir(site.data_dir(need_etcd(node)), prepared(node, plan), f"{_own(node, plan)}/old")
     access = site.etcd_access(node)
     told = tuple((prefix, count) for prefix, count in counts.items() if prefix.isascii() and prefix not in PASSING)
     up: list[NodeStep] = [WaitForEtcd(access, JOINING if len(members) > 1 else ALONE)]
     up += [CompareCounts(access, told)] if told and len(members) < 2 else []
     up += [ClearMasterLeases(access)]
-    return Draft("restore", title, (*around(node, plan, (swap,), tuple(up)),))
+    return Draft("restore", title, (*around(node, plan, (swap(node, plan),), tuple(up)),))
 
 
 def around(node: Node, plan: str, down: tuple[NodeStep, ...], up: tuple[NodeStep, ...]) -> Iterator[NodeStep]:
