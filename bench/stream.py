@@ -22,13 +22,14 @@ from snapshots import scratch
 
 SAVE = """
 import os, sys
-from snapshots.etcd import Etcd, EtcdAccess, TrailerCheck
-check = TrailerCheck()
+from snapshots.etcd import Etcd, EtcdAccess
+from snapshots.trailer import Trailer
+check = Trailer()
 with Etcd(EtcdAccess((sys.argv[1],))) as etcd, open(sys.argv[2], "wb") as file:
     for piece in etcd.snapshot():
         check.feed(piece)
         file.write(piece)
-    check.finish()
+    assert check.holds
     os.fsync(file.fileno())
 """
 

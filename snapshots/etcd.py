@@ -266,8 +266,8 @@ class Etcd:
         """The bytes that `etcdctl snapshot save` would write, the 32-byte sha256 last, in pieces of up to 32 KiB.
 
         The stream is read to its end: the hash comes in a message of its own, after remaining_bytes has reached 0.
-        Whether it matches is for `TrailerCheck` to say. `stall` is how many seconds may pass without a message, `total`
-        how many for all; time that the caller spends between pieces is not counted as a stall.
+        Whether it matches is for trailer.Trailer to say. `stall` is how many seconds may pass without a message,
+        `total` how many for all; time that the caller spends between pieces is not counted as a stall.
         Raises SnapshotBroken, EtcdUnreachable, EtcdRefused.
         """
         open_stream = self._client.channel.unary_stream(SNAPSHOT)
@@ -294,7 +294,7 @@ class Etcd:
                 self._failed("the snapshot", error)
             finally:
                 watch.waiting_since = None
-            yield from Fields(message).views(3)
+            yield blob(message)
 
     def _call(self, method: str, request: bytes, timeout: float | None = None) -> bytes:
         call = self._client.channel.unary_unary(f"/etcdserverpb.{method}")
@@ -311,51 +311,6 @@ class Etcd:
                 f"etcd at {self.endpoint} cannot be reached: {details or code.name}", _hint(details)
             ) from error
         raise EtcdRefused(f"etcd at {self.endpoint} refused {what}: {details or code.name}") from error
-
-
-class TrailerCheck:
-    """Feeds on a snapshot's pieces and holds the last 32 bytes back: they are the sha256 of all before."""
-
-    SIZE = 32
-
-    def __init__(self) -> None:
-        import hashlib
-
-        self._sha = hashlib.sha256()
-        self._tail = b""
-        self.size = 0
-
-    def feed(self, piece: bytes | memoryview) -> None:
-        self.size += len(piece)
-        if len(piece) >= self.SIZE:
-            if self._tail:
-                self._sha.update(self._tail)
-            view = memoryview(piece)
-            self._sha.update(view[: -self.SIZE])
-            self._tail = bytes(view[-self.SIZE :])
-            return
-        held = self._tail + bytes(piece)
-        self._sha.update(held[: -self.SIZE])
-        self._tail = held[-self.SIZE :]
-
-    def finish(self) -> str:
-        """The sha256 (lower hex) of all bytes, the trailer too.
-
-        Raises SnapshotBroken unless the stream was whole: sectors of 512 bytes and then their hash.
-        """
-        if self.size % 512 != self.SIZE:
-            raise SnapshotBroken(
-                f"the snapshot ended after {self.size} bytes, without its hash",
-                "etcd closed the stream early: run again",
-            )
-        if self._sha.digest() != self._tail:
-            raise SnapshotBroken(
-                "the snapshot's bytes do not match the sha256 that etcd sent with them",
-                "they were damaged on the way: run again; if it repeats, suspect this machine's memory or network",
-            )
-        whole = self._sha.copy()
-        whole.update(self._tail)
-        return whole.hexdigest()
 
 
 def choose(access: EtcdAccess, pinned: bool = False, timeout: float = CALL_TIMEOUT) -> tuple[EtcdAccess, Status]:
@@ -463,6 +418,22 @@ def _watchdog(stall: float, cancel: Callable[[], object]) -> Iterator[_Watch]:
     finally:
         over.set()
         thread.join()
+
+
+def blob(message: bytes) -> memoryview:
+    """Field 3 of a SnapshotResponse: servers write remaining_bytes (2) before it, and nothing else as long as that."""
+    at = 0
+    if message[:1] == b"\x10":
+        at = 1
+        while at < len(message) and message[at] & 0x80:
+            at += 1
+        at += 1
+    if message[at : at + 1] == b"\x1a":
+        size, at = _varint(memoryview(message), at + 1)
+        if at + size <= len(message):
+            return memoryview(message)[at : at + size]
+    found = Fields(message).views(3)
+    return found[-1] if found else memoryview(b"")
 
 
 class Fields:

@@ -14,7 +14,6 @@ pages that are still arriving.
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 
 from crc32c import crc32c
@@ -30,7 +29,6 @@ from snapshots.bolt import (
     HEADER_SIZE,
     LEAF,
     SECTOR,
-    TRAILER_SIZE,
     Bolt,
     Columns,
     Damaged,
@@ -39,9 +37,13 @@ from snapshots.bolt import (
 )
 from snapshots.figures import Fault, Status, Structure
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
+from snapshots.streamleaves import leaves, take
 from snapshots.streamrows import MEMORY, Pages, Revisions
 from snapshots.streamtree import settle
+from snapshots.trailer import Trailer
 
+BATCH = 1 << 20
+"""Bytes that are gathered before their pages are looked at together."""
 HEAD_LIMIT = 1 << 20
 """Both meta pages lie within it for every page size that a machine has (64 KiB and less)."""
 
@@ -51,23 +53,18 @@ class StreamCheck:
 
     def __init__(self, name: str = "snapshot") -> None:
         self.name = name
-        self.size = 0
         self.meta: Meta | None = None
         self.metas: tuple[Meta | None, Meta | None] = (None, None)
         self.revisions = Revisions()
         self.pages = Pages(array("I"))
-        self._digest = hashlib.sha256()
-        self._last = b""
+        self._ending = Trailer()
         self._rest = bytearray()
         self._position = 0
         self._arriving: list[tuple[int, int, bytearray]] = []
         self._arriving_size = 0
 
-    def feed(self, chunk: bytes) -> None:
-        self.size += len(chunk)
-        held = self._last + chunk
-        self._digest.update(memoryview(held)[:-TRAILER_SIZE])
-        self._last = held[-TRAILER_SIZE:]
+    def feed(self, chunk: bytes | memoryview) -> None:
+        self._ending.feed(chunk)
         if self.meta is not None and self._position >= self.meta.pages:
             return
         self._rest += chunk
@@ -76,21 +73,28 @@ class StreamCheck:
         self._consume()
 
     @property
+    def size(self) -> int:
+        return self._ending.size
+
+    @property
     def trailer(self) -> bool | None:
         """Whether the sha256 at the end is that of all before it; None where the length says that there is none."""
-        if self.size % SECTOR != TRAILER_SIZE:
-            return None
-        return self._digest.digest() == self._last
+        return self._ending.holds
 
     @property
     def sha256(self) -> str:
         """Hex, of everything but the last 32 bytes."""
-        return self._digest.hexdigest()
+        return self._ending.before
+
+    @property
+    def whole_sha256(self) -> str:
+        """Hex, of every byte that was fed."""
+        return self._ending.whole
 
     def finish(self) -> Status:
         """What `figures.status` would say of the file, but for the most rewritten keys, whose names are not kept."""
-        if self.meta is None and self._begin(final=True):
-            self._consume()
+        if self.meta is not None or self._begin(final=True):
+            self._consume(final=True)
         whole = self.meta is not None and self._position >= self.meta.pages
         if self.meta is None or not whole:
             where = self._position
@@ -123,20 +127,33 @@ class StreamCheck:
         self.metas, self.meta = first, max(valid, key=lambda one: one.txid)
         return True
 
-    def _consume(self) -> None:
+    def _consume(self, final: bool = False) -> None:
+        """Takes the pages that have come, a batch at a time; a run whose end is still to come waits for it."""
         assert self.meta is not None  # noqa: S101 - _begin came first
-        size, pages = self.meta.page_size, self.meta.pages
-        data = bytes(self._rest)
-        whole = len(data) // size
-        for place in range(min(whole, pages - self._position)):
-            self._page(self._position + place, data, place * size)
-        self._position += min(whole, pages - self._position)
-        del self._rest[: whole * size]
+        size = self.meta.page_size
+        while True:
+            expected = self.meta.pages - self._position
+            whole = min(len(self._rest) // size, expected)
+            if not whole or (whole < expected and len(self._rest) < BATCH and not final):
+                return
+            self._batch(bytes(memoryview(self._rest)[: min(whole * size, max(BATCH, size))]), size)
+
+    def _batch(self, data: bytes, size: int) -> None:
+        whole, first = len(data) // size, self._position
+        found, count = leaves(data, first, whole, size) if not self._arriving else ([], whole)
+        if not count:
+            found, count = [], whole
+        self.pages.leaf_at.extend(array("I", bytes(4 * count)))
+        taken = {leaf.number for leaf in found} if found and take(self.pages, self.revisions, data, size, found) else ()
+        for place in range(count):
+            if first + place not in taken:
+                self._page(first + place, data, place * size)
+        self._position += count
+        del self._rest[: count * size]
 
     def _page(self, number: int, data: bytes, at: int) -> None:
         assert self.meta is not None  # noqa: S101 - _begin came first
         size = self.meta.page_size
-        self.pages.leaf_at.append(0)
         if self._arriving:
             self._arrive(data[at : at + size])
         identity, flags, count, overflow = HEADER.unpack_from(data, at)
@@ -210,12 +227,7 @@ class StreamCheck:
             revisions.add(revision, key, end - start)
             crc = crc32c(image[start:end], crc32c(revision, crc))
             size += len(revision) + end - start
-        pages.leaf_at[page.number] = len(pages.first) + 1
-        pages.overflow.append(len(image) // self.bolt.page_size - 1)
-        pages.first.append(first)
-        pages.count.append(len(keys))
-        pages.crc.append(crc)
-        pages.size.append(size)
+        pages.add(page.number, len(image) // self.bolt.page_size - 1, first, len(keys), crc, size)
 
 
 def _is_revision(key: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from snapshots.figures import prefix_of
@@ -25,20 +26,35 @@ class Revisions:
     prefix: array[int] = field(default_factory=lambda: array("H"))
     size: array[int] = field(default_factory=lambda: array("I"))
     prefixes: dict[bytes, int] = field(default_factory=dict)
+    stems: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, revision: bytes, key: bytes, size: int) -> None:
-        main = int.from_bytes(revision[:8])
-        self.main.append(main & MASK_63 | (TOMBSTONE if len(revision) == TOMBSTONE_SIZE else 0))
-        self.sub.append(int.from_bytes(revision[9:17]))
-        self.key.append(hash(key))
+        main = int.from_bytes(revision[:8]) & MASK_63 | (TOMBSTONE if len(revision) == TOMBSTONE_SIZE else 0)
+        self.extend([main], [int.from_bytes(revision[9:17])], [key], [size])
+
+    def extend(self, main: list[int], sub: Iterable[int], keys: list[bytes], sizes: Iterable[int]) -> None:
+        """As many rows at once; tombstones are marked in `main` already."""
+        self.main.extend(main)
+        self.sub.extend(sub)
+        self.key.extend(map(hash, keys))
+        self.prefix.extend(map(self._prefix, keys))
+        self.size.extend(sizes)
+
+    def _prefix(self, key: bytes) -> int:
+        """Told by where the slashes are, so keys with the same stem share it, unless a key is a prefix itself."""
+        stem = key[: key.rfind(b"/") + 1]
+        number = self.stems.get(stem)
+        if number is not None:
+            return number
         prefix = prefix_of(key)
         number = self.prefixes.get(prefix)
         if number is None:
             if len(self.prefixes) == MAX_PREFIXES:
                 prefix = b""
             number = self.prefixes.setdefault(prefix, len(self.prefixes))
-        self.prefix.append(number)
-        self.size.append(size)
+        if len(prefix) <= len(stem) and prefix and len(self.stems) < MAX_PREFIXES:
+            self.stems[stem] = number
+        return number
 
     def revision(self, row: int) -> bytes:
         """The key of bucket `key` that this row was."""
@@ -60,6 +76,15 @@ class Pages:
     whole: dict[int, bytes] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     held: int = 0
+
+    def add(self, number: int, overflow: int, first: int, count: int, crc: int, size: int) -> None:
+        """A leaf of revisions: `count` rows from `first` on, and the checksum over their `size` bytes."""
+        self.leaf_at[number] = len(self.first) + 1
+        self.overflow.append(overflow)
+        self.first.append(first)
+        self.count.append(count)
+        self.crc.append(crc)
+        self.size.append(size)
 
     def keep(self, number: int, image: bytes) -> None:
         self.held += len(image)

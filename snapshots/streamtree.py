@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from crc32c import crc32c
 
@@ -24,7 +25,7 @@ from snapshots.streamrows import TOMBSTONE, Pages, Revisions
 from snapshots.survey import MAX_FAULTS, freelist
 from snapshots.wire import Malformed
 
-ZEROS = bytes(1 << 16)
+ZEROS = memoryview(bytes(1 << 16))
 KEYS_AT_ONCE = 1 << 18
 """Live keys are counted in as many rounds as keep the set of them below this."""
 
@@ -164,11 +165,18 @@ def _take_row(walk: Walk, number: int, row: int, low: bytes | None, high: bytes 
 
 def _carry(crc: int, size: int) -> int:
     """What `crc` becomes over `size` bytes that are yet to be xored in."""
+    over = crc
+    for step in (*(len(ZEROS) for _ in range(size // len(ZEROS))), size % len(ZEROS)):
+        over = crc32c(ZEROS[:step], over)
+    return over ^ _crc_of_zeros(size)
+
+
+@lru_cache(maxsize=1 << 14)
+def _crc_of_zeros(size: int) -> int:
     zero = 0
     while size > 0:
-        step = ZEROS[: min(size, len(ZEROS))]
-        crc, zero, size = crc32c(step, crc), crc32c(step, zero), size - len(step)
-    return crc ^ zero
+        zero, size = crc32c(ZEROS[: min(size, len(ZEROS))], zero), size - len(ZEROS)
+    return zero
 
 
 def _take_whole(walk: Walk, over: Bolt, page: Page, low: bytes | None, high: bytes | None) -> None:

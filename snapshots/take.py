@@ -14,7 +14,7 @@ from drtool.core.events import Listener, Progress, silent
 from snapshots import bundle, catalog, figures, inventory, seal
 from snapshots.bundle import Bundle
 from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
-from snapshots.etcd import Etcd, EtcdAccess, Status, TrailerCheck
+from snapshots.etcd import Etcd, EtcdAccess, SnapshotBroken, Status
 from snapshots.stores.store import Store, StoreFailed
 from snapshots.streamcheck import StreamCheck
 from snapshots.transfer import Sending, plain_pieces
@@ -113,7 +113,7 @@ def take(
 
 def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, Any]]:
     name = f"db.{run.suffix}"
-    trailer, check = TrailerCheck(), StreamCheck("the snapshot")
+    check = StreamCheck("the snapshot")
     size, shown = source.status.db_size, 0.0
     with (
         Etcd(source.access) as etcd,
@@ -121,15 +121,14 @@ def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, 
         seal.Sealer(run.recipients, sending.write, hashed_elsewhere=True) as sealer,
     ):
         for piece in etcd.snapshot(limits.stall, limits.total):
-            trailer.feed(piece)
-            check.feed(bytes(piece))
+            check.feed(piece)
             sealer.write(piece)
             if (now := time.monotonic()) - shown > 0.1:
                 shown = now
-                run.listener(Progress("stream", trailer.size, size))
-        digest = trailer.finish()
+                run.listener(Progress("stream", check.size, size))
+        whole(check)
         found = figures_of(check.finish(), "the snapshot")
-        sizes = sealer.finish(digest)
+        sizes = sealer.finish(check.whole_sha256)
         sending.finish()
     return _part(name, sizes), found
 
@@ -184,6 +183,19 @@ def _clean(store: Store, path: str) -> None:
 
 def _part(name: str, sizes: seal.Sizes) -> Part:
     return Part(name, sizes.plain_size, sizes.plain_sha256, sizes.sealed_size, sizes.sealed_sha256)
+
+
+def whole(check: StreamCheck) -> None:
+    """Raises SnapshotBroken unless the stream came to its end: sectors, and then the sha256 of them."""
+    if check.trailer is None:
+        raise SnapshotBroken(
+            f"the snapshot ended after {check.size} bytes, without its hash", "etcd closed the stream early: run again"
+        )
+    if not check.trailer:
+        raise SnapshotBroken(
+            "the snapshot's bytes do not match the sha256 that etcd sent with them",
+            "they were damaged on the way: run again; if it repeats, suspect this machine's memory or network",
+        )
 
 
 def figures_of(found: figures.Status, name: str) -> dict[str, Any]:
