@@ -12,6 +12,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,7 +29,8 @@ class Owner(msgspec.Struct, frozen=True, rename="camel"):
     """Who holds the lock.
 
     `boot` is the kernel's boot id and the PID namespace (a container has process ids of its own), `started` the
-    process's start in clock ticks since that boot, `limit` how many seconds the run gives itself.
+    process's start in clock ticks since that boot, `limit` how many seconds the run gives itself. `backups` are those
+    that it writes or removes: what is left of them when it dies is the next holder's to clean up.
     """
 
     node: str
@@ -37,7 +39,7 @@ class Owner(msgspec.Struct, frozen=True, rename="camel"):
     started: int
     since: datetime
     limit: float
-    backup: str
+    backups: tuple[str, ...]
     nonce: str
     released: bool = False
 
@@ -45,10 +47,28 @@ class Owner(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.node} (process {self.pid}, since {self.since:%Y-%m-%dT%H:%M:%SZ})"
 
 
-def owner(node: str, backup: str, limit: timedelta) -> Owner:
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The lock while it is held. `predecessors` are the backups that holders who died were at."""
+
+    store: Store
+    key: str
+    owner: Owner
+    predecessors: tuple[str, ...]
+
+    def removing(self, backups: tuple[str, ...]) -> None:
+        """Says in the lock what is about to be removed."""
+        noted = msgspec.structs.replace(self.owner, backups=(*self.owner.backups, *backups))
+        self.store.put(self.key, msgspec.json.encode(noted))
+
+    def release(self) -> None:
+        self.store.put(self.key, msgspec.json.encode(msgspec.structs.replace(self.owner, released=True)))
+
+
+def owner(node: str, backups: tuple[str, ...], limit: timedelta) -> Owner:
     """This process, for at most `limit`: a run ends itself before that."""
     now, pid = datetime.now(UTC), os.getpid()
-    return Owner(node, boot(), pid, start_of(pid) or 0, now, limit.total_seconds(), backup, secrets.token_hex(8))
+    return Owner(node, boot(), pid, start_of(pid) or 0, now, limit.total_seconds(), backups, secrets.token_hex(8))
 
 
 def ended(one: Owner) -> bool:
@@ -59,27 +79,27 @@ def ended(one: Owner) -> bool:
 
 
 @contextmanager
-def held(store: Store, cluster: str, me: Owner) -> Iterator[tuple[str, ...]]:
-    """Holds the lock; yields the backups of holders that died. Raises Locked, or what the store raises."""
-    number, predecessors = _acquire(store, cluster, me)
+def held(store: Store, cluster: str, me: Owner) -> Iterator[Lease]:
+    """Holds the lock while the block runs. Raises Locked, or what the store raises."""
+    lease = _acquire(store, cluster, me)
     try:
-        yield predecessors
+        yield lease
     finally:
         with suppress(StoreFailed):
-            store.put(_key(cluster, number), msgspec.json.encode(msgspec.structs.replace(me, released=True)))
+            lease.release()
 
 
-def _acquire(store: Store, cluster: str, me: Owner) -> tuple[int, tuple[str, ...]]:
+def _acquire(store: Store, cluster: str, me: Owner) -> Lease:
     found = _numbers(store, cluster)
     top = max(found, default=0)
-    predecessors = []
+    predecessors: list[str] = []
     for number, stored in found.items():
         other = _owner(store, stored.key)
         if other is None or other.released:
             continue
         if number == top and not ended(other) and not _out_of_time(store, cluster, stored, other):
             raise Locked(f"another backup of this cluster runs: {other}", "wait for it, or let its time run out")
-        predecessors.append(other.backup)
+        predecessors += other.backups
     mine = top + 1
     try:
         store.put(_key(cluster, mine), msgspec.json.encode(me), if_absent=True)
@@ -90,7 +110,7 @@ def _acquire(store: Store, cluster: str, me: Owner) -> tuple[int, tuple[str, ...
         raise Locked("another backup of this cluster has just begun", "wait for it")
     for stored in found.values():
         store.delete(stored.key)
-    return mine, tuple(predecessors)
+    return Lease(store, _key(cluster, mine), me, tuple(predecessors))
 
 
 def _out_of_time(store: Store, cluster: str, stored: Stored, one: Owner) -> bool:

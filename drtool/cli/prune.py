@@ -28,7 +28,7 @@ def command(cluster: str, dry_run: bool, output: str, **options: Any) -> None:
     held = shelf(config)
     done = prune.plan(held, config, cluster)
     if not dry_run:
-        done = prune.carry_out(held, done)
+        done = prune.carry_out(held, done, config)
     for path in done.broken:
         click.echo(f"drtool: {path} cannot be believed and was left alone", err=True)
     for one, why in done.held:

@@ -65,11 +65,9 @@ def backup(
     began = time.monotonic()
     seals = _seals(config)
     source = _source(config, root, pinned)
-    me = lock.owner(
-        source.node, catalog.new_id(datetime.now(UTC), source.status.revision), timedelta(seconds=config.timeouts.total)
-    )
+    name = catalog.new_id(datetime.now(UTC), source.status.revision)
     with _one_at_a_time(config) as waiting:
-        run = _Run(config, shelf, source, seals, me, waiting, listener)
+        run = _Run(config, shelf, source, seals, name, waiting, listener)
         try:
             result = run.into_store()
         except StoreFailed as failed:
@@ -83,7 +81,7 @@ class _Run:
     shelf: Shelf
     source: Source
     seals: Seals
-    me: lock.Owner
+    name: str
     waiting: DirectoryStore | None
     listener: Listener
 
@@ -94,11 +92,12 @@ class _Run:
     def into_store(self) -> Result:
         store = self.shelf.store
         self._admit(store)
-        with lock.held(store, self.cluster, self.me) as predecessors:
+        me = lock.owner(self.source.node, (self.name,), timedelta(seconds=float(self.config.timeouts.total)))
+        with lock.held(store, self.cluster, me) as lease:
             sent = spool.send(self.waiting, store, self.cluster, self.listener) if self.waiting else ()
-            self._forget_unfinished(store, predecessors)
+            self._forget_unfinished(store, lease.predecessors)
             record = self._take(store)
-            pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record)
+            pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record, lease)
         return Result(record, store.url, sent=sent, pruned=pruned, warnings=warnings)
 
     def _admit(self, store: Store) -> None:
@@ -128,7 +127,7 @@ class _Run:
 
     def _take(self, store: Store) -> Record:
         limits = Limits(float(self.config.timeouts.stall), float(self.config.timeouts.total))
-        return take(self.source, self.seals, store, self.me.backup, limits, self.listener)
+        return take(self.source, self.seals, store, self.name, limits, self.listener)
 
     def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> None:
         """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -9,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 from drtool.commands.fetch import Shelf
 from drtool.config import Config, Retention
 from drtool.core.errors import NotFound
-from snapshots import inventory
+from snapshots import inventory, lock
 from snapshots.catalog import Backup, Decision, Record, Rules, retain
-from snapshots.stores.store import StoreDenied, StoreFailed, StoreHolds
+from snapshots.lock import Lease
+from snapshots.stores.store import Store, StoreDenied, StoreFailed, StoreHolds
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +43,47 @@ def plan(shelf: Shelf, config: Config, cluster: str = "", now: datetime | None =
     return Pruned(decisions, broken=tuple(path for path, _ in found.broken))
 
 
-def carry_out(shelf: Shelf, planned: Pruned) -> Pruned:
-    """Removes what was planned, oldest first. What the store holds fast is reported and left."""
-    removed, held = [], []
-    for decision in planned.decisions.values():
-        for one in decision.drop:
-            try:
-                inventory.remove(shelf.store, [stored.key for stored in shelf.store.list(f"{one.record.path}/")])
-                removed.append(one)
-            except (StoreHolds, StoreDenied) as refused:
-                held.append((one, refused.what))
+def carry_out(shelf: Shelf, planned: Pruned, config: Config) -> Pruned:
+    """Removes what was planned, cluster by cluster, holding each one's lock. Raises Locked."""
+    removed: list[Backup] = []
+    held: list[tuple[Backup, str]] = []
+    limit = timedelta(seconds=float(config.timeouts.total))
+    for cluster, decision in planned.decisions.items():
+        if decision.drop:
+            with lock.held(shelf.store, cluster, lock.owner(socket.gethostname(), (), limit)) as lease:
+                _remove(shelf.store, decision, lease, removed, held)
     return Pruned(planned.decisions, tuple(removed), tuple(held), planned.broken)
 
 
-def after_backup(shelf: Shelf, cluster: str, config: Config, record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def after_backup(
+    shelf: Shelf, cluster: str, config: Config, record: Record, lease: Lease
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Ids removed, and warnings. Nothing goes after a backup that was not verified, and no failure is fatal here."""
+    removed: list[Backup] = []
+    held: list[tuple[Backup, str]] = []
+    warnings: tuple[str, ...] = ()
     if record.verified is None:
         return (), ()
     try:
-        done = carry_out(shelf, plan(shelf, config, cluster))
+        _remove(shelf.store, plan(shelf, config, cluster).decisions[cluster], lease, removed, held)
     except (StoreFailed, NotFound) as failed:
-        return (), (f"retention was not applied: {failed.what}",)
-    return tuple(one.id for one in done.removed), tuple(
-        f"{one.id} could not be removed: {why}" for one, why in done.held
-    )
+        warnings = (f"retention was not applied: {failed.what}",)
+    warnings += tuple(f"{one.id} could not be removed: {why}" for one, why in held)
+    return tuple(one.id for one in removed), warnings
+
+
+def _remove(
+    store: Store, decision: Decision, lease: Lease, removed: list[Backup], held: list[tuple[Backup, str]]
+) -> None:
+    """Oldest first. What the store holds fast is reported and left."""
+    if decision.drop:
+        lease.removing(tuple(one.id for one in decision.drop))
+    for one in decision.drop:
+        try:
+            inventory.remove(store, [stored.key for stored in store.list(f"{one.record.path}/")])
+            removed.append(one)
+        except (StoreHolds, StoreDenied) as refused:
+            held.append((one, refused.what))
 
 
 def rules(given: Retention) -> Rules:

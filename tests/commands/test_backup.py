@@ -276,7 +276,7 @@ def test_two_runs_from_two_machines(node: LiveNode, tmp_path: Path) -> None:
     store = opened(config).store
     with Etcd(node.access) as etcd:
         cluster = f"{etcd.status().cluster_id:016x}"
-    elsewhere = replace(lock.owner("cp-2", "x", timedelta(hours=1)), boot="another")
+    elsewhere = replace(lock.owner("cp-2", ("x",), timedelta(hours=1)), boot="another")
     with lock.held(store, cluster, elsewhere), pytest.raises(Locked, match="cp-2"):
         run(config, node)
     assert run(config, node).good
