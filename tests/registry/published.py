@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from snapshots.registry import envelope, rebuild
+from tests.registry import real
 
 NO_VERSION = "core.v1.WatchEvent"
 """The one type that is written without apiVersion and kind."""
@@ -67,6 +69,18 @@ def main() -> None:
         found = list(samples(testdata, release))
         wrong = [sample.name for sample in found if decoded(sample) != sample.shown]
         print(f"{release:10}{len(found):7}{len(found) - len(wrong):7}  {', '.join(wrong) or '-'}")  # noqa: T201
+    _against_kubectl()
+
+
+def _against_kubectl() -> None:
+    if not real.SHARED.is_dir():
+        print("the snapshot of a real API server (../shared) is not here")  # noqa: T201
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        found = real.compared(real.database(Path(scratch)))
+    stored = len(found.equal) + len(found.different) + len(found.stored_only)
+    differ = ", ".join([*found.different, *found.stored_only]) or "-"
+    print(f"against kubectl 1.37.2: {stored} objects stored, {len(found.equal)} equal; not equal: {differ}")  # noqa: T201
 
 
 if __name__ == "__main__":
