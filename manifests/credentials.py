@@ -15,6 +15,7 @@ from manifests.kubeconfig import Kubeconfig
 from manifests.node import HOME_CONFIG, PKI, Node
 
 CLUSTER_CA = f"{PKI}/ca.crt"
+ETCD_CLIENT = "API server's etcd client"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ _PAIRS = (
         Severity.CRITICAL, Layer.ETCD, True,
     ),
     _Pair(
-        "kube-apiserver", "API server's etcd client", "etcd-certfile", "etcd-keyfile", (("etcd", "trusted-ca-file"),),
+        "kube-apiserver", ETCD_CLIENT, "etcd-certfile", "etcd-keyfile", (("etcd", "trusted-ca-file"),),
         Severity.CRITICAL, Layer.APISERVER, False,
     ),
     _Pair(
@@ -129,6 +130,26 @@ def _verifiers(node: Node, pair: _Pair) -> Iterator[tuple[str, Evidence]]:
             yield component.container.host_path(flag.value) or flag.value, flag.evidence
     if not pair.verifiers:
         yield CLUSTER_CA, Evidence(CLUSTER_CA)
+    if pair.role == ETCD_CLIENT and "etcd" not in node.components:
+        yield from _of_external_etcd(node)
+
+
+def _of_external_etcd(node: Node) -> Iterator[tuple[str, Evidence]]:
+    """What external members trust is theirs to know, and need not be what signed them.
+
+    --etcd-cafile stands for it where it names the client's issuer, or is the cluster's CA, which signs no etcd client.
+    """
+    apiserver = node.components["kube-apiserver"]
+    path = apiserver.container.host_path(apiserver.value("etcd-cafile")) or apiserver.value("etcd-cafile")
+    client = apiserver.container.host_path(apiserver.value("etcd-certfile")) or apiserver.value("etcd-certfile")
+    ca, cluster, leaf = (_pem(node, name) for name in (path, CLUSTER_CA, client))
+    if ca is None or not ca.certificates or leaf is None or not leaf.certificates:
+        return
+    named = {certificate.common_name for certificate in ca.certificates}
+    keys = {certificate.public_key for certificate in cluster.certificates} if cluster else set()
+    shared = any(certificate.public_key in keys for certificate in ca.certificates)
+    if shared or leaf.certificates[0].issuer in named:
+        yield path, apiserver.flag("etcd-cafile").evidence
 
 
 def _healthcheck(node: Node) -> Iterator[Credential]:

@@ -17,13 +17,20 @@ from manifests.node import Node
 from manifests.trust import authorities, outdated, trusted
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("node-name-mismatch",)
+# whatever else an alien certificate says, it is replaced as a whole
+EXPLAINS = (
+    "node-name-mismatch",
+    "cert-of-other-node",
+    "san-missing-own-address",
+    "san-missing-endpoint",
+    "san-missing-service-address",
+)
 
 
 def find(node: Node) -> Iterator[Finding]:
     compared = 0
     for credential in credentials(node):
-        if credential.role == "front proxy client" or _left_to_its_kubeconfig(node, credential):
+        if credential.role == "front proxy client" or _no_pair(credential) or _left_to_its_kubeconfig(node, credential):
             continue
         for path, evidence in credential.verified_by:
             try:
@@ -50,6 +57,12 @@ def find(node: Node) -> Iterator[Finding]:
                 )
     if not compared:
         raise EvidenceMissing("no certificate with its CA in this tree")
+
+
+def _no_pair(credential: Credential) -> bool:
+    """A certificate beside another's key was put there by mistake: key-pair-mismatch names that."""
+    keys = credential.key.private_keys if credential.key is not None else ()
+    return credential.certificate is not None and bool(keys) and credential.certificate.public_key not in keys
 
 
 def _left_to_its_kubeconfig(node: Node, credential: Credential) -> bool:

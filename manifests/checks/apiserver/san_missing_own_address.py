@@ -16,6 +16,7 @@ from manifests.node import Node
 from manifests.serving import dialled
 
 SEVERITY = Severity.CRITICAL
+EXPLAINS = ("san-missing-endpoint", "san-missing-service-address")  # one certificate, issued anew once
 
 
 def find(node: Node) -> Iterator[Finding]:

@@ -41,10 +41,12 @@ def find(node: Node) -> Iterator[Finding]:
 
 
 def _gone(node: Node) -> Iterator[Finding]:
-    """A file that a copy lacks is not missing on the host, unless the kubelet says so."""
+    """A file that a copy lacks is not missing on the host; here all around it is there, or the kubelet says so."""
     said = [line for line in node.journal("kubelet") if "unable to load bootstrap kubeconfig" in line.text]
-    if said and "controller-manager.conf" in node.capture.listings.get("/etc/kubernetes", ()):
-        yield Finding(f"{KUBELET_CONF} is gone", (Evidence(KUBELET_CONF), said[-1].evidence), fix=FIX)
+    around = {"controller-manager.conf", "scheduler.conf"} <= set(node.capture.listings.get("/etc/kubernetes", ()))
+    if around and (said or (node.kubelet.config is not None and node.entry(CURRENT).kind != "absent")):
+        evidence = (Evidence(KUBELET_CONF), *(line.evidence for line in said[-1:]))
+        yield Finding(f"{KUBELET_CONF} is gone", evidence, fix=FIX)
 
 
 def _linked(node: Node, config: Kubeconfig, path: str) -> Iterator[Finding]:
