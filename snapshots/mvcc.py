@@ -114,12 +114,12 @@ def checked_user_key(data: Data, start: int, end: int) -> bytes:
     """
     if end - start > 1 and data[start] == KEY_TAG and data[start + 1] < 0x80:
         stop = start + 2 + data[start + 1]
-        match = NUMBERS.match(data, stop)
-        at = match.end() if match else end
-        if at < end and data[at] == VALUE_TAG:
+        match = NUMBERS.match(data, stop) if stop <= end else None
+        at = match.end() if match else -1
+        if 0 <= at < end and data[at] == VALUE_TAG:
             size, width = wire.varint(data[at + 1 : min(at + 11, end)], 0)
             at += 1 + width + size
-        if at == end or (at < end and LEASE.fullmatch(data, at, end)):
+        if at == end or (0 <= at < end and LEASE.fullmatch(data, at, end)):
             return data[start + 2 : stop]
     return decode_key_value(data[start:end]).key
 

@@ -108,6 +108,14 @@ def test_the_fast_check_of_a_key_value_agrees_with_the_decoder(data: bytes, draw
     )
 
 
+@pytest.mark.parametrize(
+    "data", [b"\x0a\x7fabc", b"\x0a\x04abc", b"\x0a\x03abc\x2a", b"\x0a\x03abc\x2a\x05ab", b"\x0a"]
+)
+def test_a_key_value_that_is_cut_is_malformed(data: bytes) -> None:
+    with pytest.raises(wire.Malformed):
+        mvcc.checked_user_key(data, 0, len(data))
+
+
 def outcome(read: object) -> bytes | str:
     try:
         found: bytes = read()  # type: ignore[operator]
