@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import socket
@@ -17,6 +18,7 @@ from pathlib import Path
 from drtool.core.errors import DrtoolError, NotFound
 
 STOP_TIMEOUT = 20.0
+PORTS = (12000, 32000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,19 @@ def line(program: Path) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listened on a moment ago; all held until all are known, so that they differ."""
+    """Ports that nobody listened on a moment ago; all held until all are known, so that they differ.
+
+    They lie below the kernel's range for outgoing connections (from 32768): one of those cannot take a port meanwhile.
+    """
+    found: list[int] = []
     with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        while len(found) < count:
+            port = random.randrange(*PORTS)  # noqa: S311 - any free one will do
+            one = held.enter_context(socket.socket())
+            with suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 @contextmanager
