@@ -169,7 +169,14 @@ PREFLIGHT = tuple(
     for directory in ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
     for program in ("losetup", "mount", "cp")
 )
-DATA = ("/var/lib/etcd", "/var/lib/etcd/member", "/var/lib/etcd/member/snap/*", "/var/lib/etcd/member/wal/*")
+DATA = (
+    "/var/lib/etcd",
+    "/var/lib/etcd/member",
+    "/var/lib/etcd?*",
+    "/var/lib/etcd?*/member",
+    "/var/lib/etcd/member/snap/*",
+    "/var/lib/etcd/member/wal/*",
+)
 
 NAMED_IN = re.compile(
     r"/etc/kubernetes/(manifests/[^/]+|[^/]+\.conf)$|/var/lib/kubelet/(config\.yaml|kubeadm-flags\.env)$"

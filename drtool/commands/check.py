@@ -137,7 +137,7 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def _over_objects(check: Check) -> bool:
-    return check.find.__module__.startswith("snapshots.") and check.folder != "etcd"
+    return check.folder == "objects" or (check.find.__module__.startswith("snapshots.") and check.folder != "etcd")
 
 
 def as_data(report: Report) -> dict[str, Any]:
