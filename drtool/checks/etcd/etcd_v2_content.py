@@ -1,7 +1,8 @@
-"""etcd 3.6 and newer refuse a data directory that still holds keys of the v2 API.
+"""etcd 3.6 refuses a data directory that still holds keys of the v2 API.
 
-Its old store lives on in the .snap files. Membership and the cluster's version in it are etcd's own and fine; anything
-else makes 3.6 exit: `detected disallowed custom content in v2store`. 3.5 and older ignore it without --enable-v2.
+Its old store lives on in the .snap files. Membership and the cluster's version in it are etcd's own and fine;
+anything else makes 3.6 exit: `detected disallowed custom content in v2store`. 3.5 and older ignore it without
+--enable-v2. 3.7 no longer reads these files and drops what is in them; the supported way there leads through 3.6.
 
 Fix: go back to 3.5, remove the keys with the v2 API (--enable-v2), let a new .snap be written, upgrade then.
 """
@@ -29,7 +30,7 @@ def find(case: Case) -> Iterator[Finding]:
     newer = etcd.version >= (3, 6, 0)
     held = f"{len(keys)} keys of the v2 API, such as {keys[0]}" if keys else "keys of the v2 API"
     yield Finding(
-        f"etcd's data still holds {held}, which etcd 3.6 and newer refuse",
+        f"etcd's data still holds {held}, which etcd 3.6 refuses and 3.7 drops",
         (etcd.image_evidence, *_snap(case, keys), *((line.evidence,) if line else ())),
         severity=None if newer else Severity.WARNING,
     )
