@@ -27,6 +27,11 @@ LAST_WORDS = re.compile(
     r'^F\d{4} |"command failed"|^panic: |^fatal error: |"level":"(fatal|panic)"|^Error: |unknown flag: '
     r"|flag provided but not defined"
 )
+# Words that follow from something else and are never a cause by themselves.
+FOLLOWS = re.compile(
+    r"leaderelection lost|Unable to create storage backend|error creating storage factory|:2379: connect: conn"
+    r"|failed to connect to the etcd|:6443: connect: connection|context deadline exceeded|transport is closing"
+)
 ENDED = 5  # lines from the end of a log among which a program's last words stand
 
 
@@ -62,7 +67,8 @@ def _from_logs(node: Node) -> Iterator[Finding]:
         words = _last_words(node.container_logs.get(component.container.name, ()))
         if words is not None and not _edited_since(node, component, _moment(words.time)):
             title = f"{program} exited: its log ends with an error"
-            yield Finding(title, (words.evidence, Evidence(component.path)), layer=layer_of(program))
+            severity = Severity.WARNING if FOLLOWS.search(words.text) else None
+            yield Finding(title, (words.evidence, Evidence(component.path)), severity, layer_of(program))
 
 
 def _last_words(lines: tuple[Line, ...]) -> Line | None:

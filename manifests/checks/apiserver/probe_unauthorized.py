@@ -65,8 +65,10 @@ def _anonymous(node: Node, apiserver: Component) -> tuple[frozenset[str] | None,
 
 def _bare_probes(component: Component) -> Iterator[Probe]:
     for probe in component.container.probes:
-        headers = (probe.settings.get("httpGet") or {}).get("httpHeaders") or []
-        named = {str(h.get("name", "")).lower() for h in headers if isinstance(h, dict)}
+        action = probe.settings.get(probe.action)
+        headers = action.get("httpHeaders") if isinstance(action, dict) else None
+        listed = headers if isinstance(headers, list) else []
+        named = {str(header.get("name", "")).lower() for header in listed if isinstance(header, dict)}
         if probe.action == "httpGet" and probe.scheme.upper() == "HTTPS" and "authorization" not in named:
             yield probe
 

@@ -23,8 +23,9 @@ def find(node: Node) -> Iterator[Finding]:
     unified = node.entry(CONTROLLERS)
     if unified.data is not None:
         names = unified.data.decode("ascii", "replace").split()
-        missing = [name for name in NEEDED if name not in names]
-        where = Evidence(CONTROLLERS, 1, " ".join(names))
+        off = {match[1]: at for match, at in node.find(TABLE, r"^(\w+)\s+\d+\s+\d+\s+0\s*$")}
+        missing = [name for name in NEEDED if name not in names or name in off]
+        where = next((off[name] for name in missing if name in off), Evidence(CONTROLLERS, 1, " ".join(names)))
     elif node.entry(TABLE).data is not None:
         rows = {match[1]: (match[2], at) for match, at in node.find(TABLE, r"^(\w+)\s+\d+\s+\d+\s+([01])")}
         missing = [name for name in NEEDED if rows.get(name, ("0",))[0] == "0"]

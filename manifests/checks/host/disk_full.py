@@ -12,11 +12,13 @@ restart the kubelet; repair what was truncated after that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.live import Filesystem
+from manifests.logs import Line
 from manifests.messages import last_said
 from manifests.node import Node
 from manifests.space import complaints, out_of_inodes, relevant, threshold
@@ -43,6 +45,8 @@ EXPLAINS = (
     "component-not-ready",
 )
 EVICTS = r"must evict pod\(s\) to reclaim(\" resourceName=\"| )ephemeral-storage"
+RELIEF = r"NodeHasNoDiskPressure|able to reduce resource pressure"
+PRESSURE = rf"{RELIEF}|NodeHasDiskPressure|attempting to reclaim(\" resourceName=\"| )ephemeral-storage"
 SHARE, ROOM = 0.02, 100 << 20
 
 
@@ -54,17 +58,27 @@ def find(node: Node) -> Iterator[Finding]:
     except EvidenceMissing as missing:
         gap = missing
     evicted = last_said(node, EVICTS, "kubelet")
+    pressed = _pressed(node)
     said = complaints(node)
     if full:
         yield from full
     elif evicted is not None:
         title = "The kubelet evicts Pods to free disk space"
         yield Finding(title, (evicted.evidence, *_backups(node)))
+    elif pressed is not None:
+        title = "The node is under DiskPressure"
+        yield Finding(title, (pressed.evidence, *_backups(node)), severity=Severity.ERROR)
     elif said and not out_of_inodes(node):
         title = "A disk was full: a program could not write"
         yield Finding(title, (said[-1].evidence, *_backups(node)))
     elif gap:
         raise gap
+
+
+def _pressed(node: Node) -> Line | None:
+    """The kubelet's last word on the matter, where it is that space is short."""
+    last = last_said(node, PRESSURE, "kubelet")
+    return last if last is not None and not re.search(RELIEF, last.text) else None
 
 
 def _judge(node: Node, found: Filesystem) -> Iterator[Finding]:

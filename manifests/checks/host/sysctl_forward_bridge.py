@@ -68,6 +68,10 @@ def _bridge(node: Node, families: list[int]) -> Iterator[Finding]:
         try:
             value, evidence = node.sysctl(BRIDGE[family])
         except EvidenceMissing:
+            if bridged and node.find("/proc/modules", r"^\w") and not node.find("/proc/modules", r"^br_netfilter "):
+                title = "The br_netfilter module is not loaded, and the network plugin bridges Pods"
+                yield Finding(title, (Evidence("/proc/modules", None, "no br_netfilter"),), severity=Severity.WARNING)
+                return
             continue
         if value == "0":
             yield Finding(

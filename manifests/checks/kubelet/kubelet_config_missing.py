@@ -17,6 +17,7 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.document import Document
 from manifests.layout import Layout
+from manifests.messages import last_said
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
@@ -31,10 +32,12 @@ def find(node: Node) -> Iterator[Finding]:
         joined = [path for path in ("/etc/kubernetes/kubelet.conf", node.manifests_directory) if _is_there(node, path)]
         if node.layout in {Layout.EMPTY, Layout.NOT_KUBEADM} or not joined:
             return  # never initialised or reset: a check of its own
-        if "/var/lib/kubelet" not in node.capture.listings and not _kept_anything(node):
+        said = last_said(node, r"failed to load [Kk]ubelet config file.*no such file", "kubelet")
+        if said is None and "/var/lib/kubelet" not in node.capture.listings and not _kept_anything(node):
             raise EvidenceMissing("/var/lib/kubelet is not in this tree")
         absent = Evidence(kubelet.config_path, None, kubelet.config_problem or "absent")
-        yield Finding(f"{kubelet.config_path} is missing on a node that was joined", (absent, Evidence(joined[0])))
+        evidence = (absent, Evidence(joined[0]), *((said.evidence,) if said else ()))
+        yield Finding(f"{kubelet.config_path} is missing on a node that was joined", evidence)
     elif kubelet.config is not None:
         yield from _lost(node, kubelet.config)
 

@@ -200,7 +200,10 @@ def test_the_same_words_without_inodes_are_about_inodes(tree: Tree) -> None:
         ("I1 eviction manager: must evict pod(s) to reclaim ephemeral-storage", ("disk-full",)),
         ('I1 "Eviction manager: must evict pod(s) to reclaim" resourceName="inodes"', ("inode-full",)),
         ('I1 "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"', ()),
-        ('I1 "Eviction manager: attempting to reclaim" resourceName="ephemeral-storage"', ()),
+        ('I1 "Eviction manager: attempting to reclaim" resourceName="ephemeral-storage"', ("disk-full",)),
+        ('I1 "Recording event message for node" node="cp-1" event="NodeHasDiskPressure"', ("disk-full",)),
+        ('I1 "Recording event message for node" node="cp-1" event="NodeHasNoDiskPressure"', ()),
+        ('I1 "Eviction manager: able to reduce resource pressure without evicting pods."', ()),
     ],
 )
 def test_evictions_tell_what_ran_out(tree: Tree, line: str, cause: tuple[str, ...]) -> None:
@@ -396,6 +399,19 @@ def test_last_words_in_a_copied_tree(tree: Tree) -> None:
     assert status(tree, "container-exited") is Status.PASSED
     tree.log("kube-scheduler", 'E1214 run.go:72] "command failed" err="no such file"')
     assert causes(tree) == ("container-exited",)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "F1214 23:00:00.1 1 leaderelection.go:1] leaderelection lost",
+        'E1214 run.go:72] "command failed" err="dial tcp 127.0.0.1:2379: connect: connection refused"',
+        "F1214 instance.go:1] Unable to create storage backend: config",
+    ],
+)
+def test_words_that_are_never_a_cause(tree: Tree, words: str) -> None:
+    tree.log("kube-apiserver", words)
+    assert causes(tree) == ()
 
 
 def test_a_manifest_edited_since_leaves_old_words_behind(tree: Tree) -> None:
