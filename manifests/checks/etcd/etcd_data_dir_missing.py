@@ -54,7 +54,7 @@ def _volume(etcd: Component, inside: str) -> tuple[Evidence, ...]:
     covering: list[Mount] = [m for m in etcd.container.mounts if f"{inside}/".startswith(f"{m.path.rstrip('/')}/")]
     for index, volume in enumerate(etcd.pod.document.get("spec", "volumes", default=[])):
         host = volume.get("hostPath") if isinstance(volume, dict) else None
-        if isinstance(host, dict) and host.get("path") in {mount.host_path for mount in covering}:
+        if isinstance(host, dict) and host.get("path") in [mount.host_path for mount in covering]:
             return (etcd.pod.evidence("spec", "volumes", index, "hostPath", "path"),)
     return ()
 
