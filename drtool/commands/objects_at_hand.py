@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import DrtoolError
 from drtool.host.root import Root
 from manifests.node import Node
+from snapshots import bolt as bbolt
 from snapshots import mvcc
 from snapshots.facts import DataDirectory
 from snapshots.registry import encryption
 from snapshots.registry.cluster import Cluster
 from snapshots.registry.encryption import Keys
 from snapshots.registry.objects import Registry
+from snapshots.still import held_still
+
+LARGEST_COPY = 256 << 20
 
 
 @contextmanager
@@ -34,8 +38,17 @@ def objects(root: Root, node: Node, stored: DataDirectory | None) -> Iterator[Cl
         return
     apiserver = node.components.get("kube-apiserver")
     prefix = apiserver.value("etcd-prefix", "/registry") if apiserver else "/registry"
-    with mvcc.opened(place) as keyspace:
-        yield Cluster(Registry(keyspace.index(), database.path, _secrets(node), prefix))
+    with ExitStack() as stack:
+        try:
+            if database.busy:  # what is mapped would change under the checks
+                bolt = stack.enter_context(held_still(place, LARGEST_COPY))
+            else:
+                bolt = stack.enter_context(bbolt.opened(place))
+            index = mvcc.keyspace(bolt).index()
+        except (DrtoolError, OSError) as gap:
+            yield str(gap).replace(str(place), database.path)
+            return
+        yield Cluster(Registry(index, database.path, _secrets(node), prefix))
 
 
 def _secrets(node: Node) -> Keys:
