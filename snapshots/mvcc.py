@@ -26,6 +26,8 @@ VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
 """Up to 63 bits; a negative number has ten bytes, and is left to the decoder."""
 NUMBERS = re.compile(rb"(?:\x10%b)?(?:\x18%b)?(?:\x20%b)?" % ((VARINT,) * 3))
 """The fields between key and value."""
+UP_TO_VALUE = re.compile(NUMBERS.pattern + rb"(?:\x2a(?:[\x00-\x7f]|[\x80-\xff][\x01-\x7f]))?")
+"""The same with tag and size of a value of less than 16 KiB."""
 LEASE = re.compile(rb"\x30%b" % VARINT)
 
 
@@ -114,14 +116,22 @@ def checked_user_key(data: Data, start: int, end: int) -> bytes:
     """
     if end - start > 1 and data[start] == KEY_TAG and data[start + 1] < 0x80:
         stop = start + 2 + data[start + 1]
-        match = NUMBERS.match(data, stop) if stop <= end else None
-        at = match.end() if match else -1
-        if 0 <= at < end and data[at] == VALUE_TAG:
-            size, width = wire.varint(data[at + 1 : min(at + 11, end)], 0)
-            at += 1 + width + size
-        if at == end or (0 <= at < end and LEASE.fullmatch(data, at, end)):
+        if stop <= end and rest_is_decodable(data, stop, end):
             return data[start + 2 : stop]
     return decode_key_value(data[start:end]).key
+
+
+def rest_is_decodable(data: Data, start: int, end: int) -> bool:
+    """Whether what follows a KeyValue's key is what servers write: three numbers, a value, a lease, each or none."""
+    match = NUMBERS.match(data, start)
+    at = match.end() if match else end + 1
+    if at + 1 < end and data[at] == VALUE_TAG:
+        try:
+            size, width = wire.varint(data[at + 1 : min(at + 11, end)], 0)
+        except wire.Malformed:
+            return False
+        at += 1 + width + size
+    return at == end or (at < end and LEASE.fullmatch(data, at, end) is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import accumulate, chain, islice, repeat
-from operator import add, eq, itemgetter, le, lt, sub
-from re import Match
+from functools import cache, lru_cache
+from itertools import accumulate, chain, compress, islice, repeat
+from operator import add, eq, itemgetter, le, lt, ne, sub
+from re import Match, Pattern
 from struct import Struct
 
 from crc32c import crc32c
@@ -39,15 +39,14 @@ from snapshots.bolt import (
 from snapshots.crc import combine
 from snapshots.mvcc import (
     KEY_TAG,
-    LEASE,
-    NUMBERS,
     REVISION_SIZE,
     TOMBSTONE_SIZE,
+    UP_TO_VALUE,
     VALUE_TAG,
     checked_user_key,
     decode_revision,
+    rest_is_decodable,
 )
-from snapshots.wire import varint
 
 REVISION_SHIFT = 40
 """`stored` counts a key's revisions above this bit and their bytes below it."""
@@ -297,15 +296,14 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
     data = walk.bolt.data
     if sizes - {REVISION_SIZE, TOMBSTONE_SIZE} or set(map(itemgetter(8), revisions)) != {SEPARATOR}:
         return False
-    heads = [data[start : start + 2] for start in starts]
-    if set(map(itemgetter(0), heads)) != {KEY_TAG}:
+    if {data[start] for start in starts} != {KEY_TAG}:
         return False
-    stops = [start + 2 + head[1] for start, head in zip(starts, heads, strict=True)]
-    if max(map(itemgetter(1), heads)) > 0x7F or not all(map(le, stops, ends)):
+    sizes_of_keys = [data[start + 1] for start in starts]
+    begins = [start + 2 for start in starts]
+    stops = list(map(add, begins, sizes_of_keys))
+    if max(sizes_of_keys) > 0x7F or not all(map(le, stops, ends)) or not _decodable(data, stops, ends):
         return False
-    if not _decodable(data, stops, ends):
-        return False
-    keys = [data[start + 2 : stop] for start, stop in zip(starts, stops, strict=True)]
+    keys = [data[begin:stop] for begin, stop in zip(begins, stops, strict=True)]
     stored, dead = walk.stored, walk.dead
     one, before = 1 << REVISION_SHIFT, stored.get
     for key, size in zip(keys, map(sub, ends, starts), strict=True):
@@ -319,35 +317,30 @@ def _count(walk: Survey, revisions: list[bytes], sizes: set[int], starts: list[i
 
 
 def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
-    """Whether what follows the key of each KeyValue is what a server writes; see mvcc.checked_user_key."""
-    lease = LEASE.fullmatch
-    for at, end in zip(_ends(map(NUMBERS.match, repeat(data), starts)), ends, strict=True):
-        if at == end:
-            continue
-        stop = at
-        if at + 1 < end and data[at] == VALUE_TAG:
-            size = data[at + 1]
-            stop += 2 + size if size < 0x80 else _width(data, at + 1, end)
-        if stop != end and (stop > end or not lease(data, stop, end)):
-            return False
-    return True
+    """Whether what follows the key of each KeyValue is what a server writes; see mvcc.checked_user_key.
+
+    For the most there are three numbers and a value up to the end, whose size is then the two bytes before it; the
+    others are gone through one by one.
+    """
+    values = list(_matches(UP_TO_VALUE, data, starts))
+    sizes = [data[value - 2 : value] for value in values]
+    wanted = list(map(_size_bytes().get, map(sub, ends, values)))
+    if sizes == wanted:
+        return True
+    unlike = map(ne, sizes, wanted)
+    return all(rest_is_decodable(data, *place) for place in compress(zip(starts, ends, strict=True), unlike))
 
 
-def _ends(matches: Iterator[Match[bytes] | None]) -> Iterator[int]:
-    """The pattern matches everywhere: each of its parts may be absent."""
-    return map(Match.end, matches)  # type: ignore[arg-type]
+@cache
+def _size_bytes() -> dict[int, bytes]:
+    """What two bytes lie before a value of that size: tag and size, or the size alone."""
+    short = {size: bytes((VALUE_TAG, size)) for size in range(1, 0x80)}
+    return short | {size: bytes((size & 0x7F | 0x80, size >> 7)) for size in range(0x80, 0x4000)}
 
 
-def _width(data: Data, at: int, end: int) -> int:
-    """Tag, size and content of a field of 128 bytes or more whose size is at `at`; 0 where there is none."""
-    low, high = data[at], data[at + 1] if at + 1 < end else 0x80
-    if high < 0x80:
-        return 3 + (low & 0x7F | high << 7)
-    try:
-        size, width = varint(data[at : min(at + 10, end)], 0)
-    except wire.Malformed:
-        return 0
-    return 1 + width + size
+def _matches(pattern: Pattern[bytes], data: Data, starts: list[int]) -> Iterator[int]:
+    """Where each match ends; the pattern matches everywhere, as each of its parts may be absent."""
+    return map(Match.end, map(pattern.match, repeat(data), starts))  # type: ignore[arg-type]
 
 
 def _take(walk: Survey, numbers: Sequence[int], overflows: Sequence[int], starts: list[int], ends: list[int]) -> None:
