@@ -95,6 +95,16 @@ def issue(
     return Issued(builder.sign(authority.key, hashes.SHA256()), key)
 
 
+def request(common_name: str, key: PrivateKey, organizations: Iterable[str] = (), names: Iterable[str] = ()) -> bytes:
+    """A PKCS#10 signing request as PEM, for a CA whose key is elsewhere."""
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
+    subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    if alternatives := [_general(name) for name in names]:
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: PrivateKey, start: datetime, end: datetime
 ) -> x509.CertificateBuilder:

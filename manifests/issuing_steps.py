@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from drtool.core.errors import Refused
 from drtool.host.machine import Host
 from manifests.editing import Edit, Set, changed, edit
-from manifests.issuing import Issued, PrivateKey, issue, load_private, new_key
+from manifests.issuing import Issued, PrivateKey, issue, load_private, new_key, private_pem, request
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,33 @@ class IssueCertificate:
         if key is None:
             host.replace(self.key, issued.key_pem, 0o600)
         host.replace(self.path, issued.certificate_pem, None if host.exists(self.path) else 0o644)
+
+    def revert(self, host: Host) -> None:
+        host.put_back(self.key)
+        host.put_back(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCertificate:
+    """A signing request for the holder of the CA, with the key that is there (a new one where there is none)."""
+
+    path: str
+    key: str
+    subject: Subject
+
+    def describe(self) -> str:
+        return f"write the signing request {self.path} for {', '.join(self.subject.names) or self.subject.common_name}"
+
+    def apply(self, host: Host) -> None:
+        host.keep(self.path)
+        host.keep(self.key)
+        key = _existing_key(host, self.key)
+        if key is None:
+            key = new_key()
+            host.replace(self.key, private_pem(key), 0o600)
+        host.replace(
+            self.path, request(self.subject.common_name, key, self.subject.organizations, self.subject.names), 0o644
+        )
 
     def revert(self, host: Host) -> None:
         host.put_back(self.key)

@@ -118,3 +118,26 @@ class ChangeMode:
 
     def revert(self, host: Host) -> None:
         host.change_mode(self.path, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class PointLink:
+    """A symbolic link to another file; `before` is its old target as written, "" where a plain file is in its place."""
+
+    path: str
+    before: str
+    target: str
+
+    def describe(self) -> str:
+        return f"point {self.path} to {self.target}" + (f" instead of {self.before}" if self.before else "")
+
+    def apply(self, host: Host) -> None:
+        if not self.before and host.exists(self.path) and not host.link_target(self.path):
+            host.keep(self.path)
+        host.link(self.path, self.target)
+
+    def revert(self, host: Host) -> None:
+        if self.before:
+            host.link(self.path, self.before)
+        else:
+            host.put_back_over_link(self.path)

@@ -151,18 +151,30 @@ def endpoint(node: Node) -> str:
 
 
 def reissue(node: Node, leaf: Leaf, address: str, drop: str = "", more: tuple[str, ...] = ()) -> IssueCertificate:
-    """The step that issues one of kubeadm's leafs with the names that it must carry.
-
-    Names that the present certificate has beyond those stay, but for `drop`. Raises Refused without the CA's key.
-    """
+    """The step that issues one of kubeadm's leafs anew. Raises Refused without the CA's key."""
     path, key = leaf_files(node, leaf)
+    return IssueCertificate(path, key, signer(node, leaf.authority), subject(node, leaf, address, drop, more))
+
+
+def subject(node: Node, leaf: Leaf, address: str, drop: str = "", more: tuple[str, ...] = ()) -> Subject:
+    """Whom a leaf is for, with the names that it must carry.
+
+    Names that the present certificate has beyond those stay, but for `drop`, and unless it is another node's.
+    """
+    path, _ = leaf_files(node, leaf)
     names: tuple[str, ...] = ()
     if leaf.names:
         wanted = wanted_names(node, leaf, address, more)
-        names = tuple(dict.fromkeys((*wanted, *(name for name in _present_names(node, path) if name != drop))))
+        present_names = _present_names(node, path)
+        kept = [name for name in present_names if name != drop] if _own(node, present_names) else []
+        names = tuple(dict.fromkeys((*wanted, *kept)))
         names = (*(n for n in names if not is_address(n)), *(n for n in names if is_address(n)))
-    subject = Subject(leaf.common_name or node.name, leaf.usages, _organizations(node, path, leaf), names)
-    return IssueCertificate(path, key, signer(node, leaf.authority), subject)
+    return Subject(leaf.common_name or node.name, leaf.usages, _organizations(node, path, leaf), names)
+
+
+def _own(node: Node, names: tuple[str, ...]) -> bool:
+    """A certificate copied from another control plane carries that one's name, which must not be passed on."""
+    return not names or node.name in names
 
 
 def wanted_names(node: Node, leaf: Leaf, address: str, more: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -1,0 +1,66 @@
+"""The kubelet's client certificate: the link to the newest one that is valid, or a new one."""
+
+from __future__ import annotations
+
+from drtool.core.errors import Refused
+from drtool.plans import site
+from drtool.plans.fix import Case, Repair
+from manifests.certificates import Certificate
+from manifests.editing import Edit, Set
+from manifests.expected import CLIENT
+from manifests.issuing_steps import IssueKubeletClient, Subject
+from manifests.kubelet_client import CURRENT, DIRECTORY
+from manifests.node import PKI, Node
+from manifests.steps import EditFile, PointLink, edit_yaml
+
+CONFIG = "/etc/kubernetes/kubelet.conf"
+
+
+def reissue_client(case: Case) -> Repair:
+    node = case.node
+    try:
+        signer = site.signer(node, "ca")
+    except Refused as refused:
+        made = f"kubeadm kubeconfig user --org system:nodes --client-name system:node:{node.name}"
+        return Repair(by_hand=(f"{refused.what}; on a node that has it: {made}; copy what it prints to {CONFIG}",))
+    file = f"{DIRECTORY}/kubelet-client-{case.plan[:16]}.pem"
+    subject = Subject(f"system:node:{node.name}", (CLIENT,), ("system:nodes",))
+    return Repair((*_named(node), IssueKubeletClient(CURRENT, file, signer, subject)), kubelet=True)
+
+
+def relink(case: Case) -> Repair:
+    """To the newest certificate of its directory where that is valid and this cluster's, else to a new one."""
+    newest = _newest(case.node)
+    if newest is None:
+        return reissue_client(case)
+    target = case.node.entry(CURRENT).target
+    return Repair((*_named(case.node), PointLink(CURRENT, target, newest.path)), kubelet=True)
+
+
+def _newest(node: Node) -> Certificate | None:
+    ca = node.certificate(f"{PKI}/ca.crt")
+    dated = (
+        pem for path, pem in node.pems.items() if path.startswith(f"{DIRECTORY}/kubelet-client-") and path != CURRENT
+    )
+    pairs = (pem for pem in dated if pem.certificates and pem.certificates[0].public_key in pem.private_keys)
+    valid = [
+        pem.certificates[0]
+        for pem in pairs
+        if pem.certificates[0].not_before <= node.at <= pem.certificates[0].not_after
+        and pem.certificates[0].issued_by(ca)
+    ]
+    return max(valid, key=lambda one: one.not_after, default=None)
+
+
+def _named(node: Node) -> tuple[EditFile, ...]:
+    """kubelet.conf made to name the link, where it names another file."""
+    config = node.kubeconfigs.get(CONFIG)
+    if config is None or not config.client_file or config.client_file == CURRENT:
+        return ()
+    edits: tuple[Edit, ...] = tuple(
+        Set(("users", 0, "user", f"client-{half}"), CURRENT) for half in ("certificate", "key")
+    )
+    return edit_yaml(CONFIG, site.file_data(node, CONFIG), edits)
+
+
+BUILDERS = {"kubelet-client-link": relink}
