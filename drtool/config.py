@@ -265,12 +265,12 @@ def _convert(tree: dict[str, Any], place: Path) -> Config:
 
 def _check(config: Config, place: Path) -> None:
     url = urlsplit(config.store.url)
-    if config.store.url and url.scheme not in ("file", "s3"):
-        raise UsageError(f"{place}: store.url {config.store.url!r} is neither file:///path nor s3://bucket/prefix")
     if "@" in url.netloc:
         raise UsageError(
             "store.url holds credentials", "give them by the usual AWS variables, AWS_..._FILE or systemd credentials"
         )
+    if config.store.url and url.scheme not in ("file", "s3"):
+        raise UsageError(f"{place}: store.url {config.store.url!r} is neither file:///path nor s3://bucket/prefix")
     numbers = config.retention
     if min(numbers.keep_last, numbers.hourly, numbers.daily, numbers.weekly, numbers.monthly) < 0:
         raise UsageError(f"{place}: a retention count is negative")

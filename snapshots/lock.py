@@ -110,14 +110,16 @@ def _acquire(store: Store, cluster: str, me: Owner) -> Lease:
         raise Locked("another backup of this cluster has just begun", "wait for it")
     for stored in found.values():
         store.delete(stored.key)
+    for stored in store.list(f"{cluster}/clock/"):
+        store.delete(stored.key)
     return Lease(store, _key(cluster, mine), me, tuple(predecessors))
 
 
 def _out_of_time(store: Store, cluster: str, stored: Stored, one: Owner) -> bool:
     """By the store's clock alone: when it took the lock, and when it takes another object now."""
-    probe = f"{cluster}/lock/clock-{secrets.token_hex(4)}.json"
+    probe = f"{cluster}/clock/{secrets.token_hex(4)}.json"
     store.put(probe, b"{}")
-    now = next((found.modified for found in store.list(f"{cluster}/lock/") if found.key == probe), stored.modified)
+    now = next((found.modified for found in store.list(f"{cluster}/clock/") if found.key == probe), stored.modified)
     store.delete(probe)
     return now > stored.modified + timedelta(seconds=one.limit) + MARGIN
 

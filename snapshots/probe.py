@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from drtool.core.errors import DrtoolError
-from snapshots.stores.store import KeyExists, KeyMissing, Store, pieces, whole
+from snapshots.stores.store import KeyExists, KeyMissing, Store, StoreFailed, pieces, whole
 
 SIZE = 6 << 20
 PART = 5 << 20
@@ -30,9 +31,14 @@ class _Wrong(Exception):
 
 
 def probe(store: Store) -> tuple[Trial, ...]:
-    """All trials, in order; what the first ones leave is deleted by the last, as far as the store lets."""
+    """All trials, in order. What they leave is deleted, as far as the store lets."""
     prefix = f"probe/{secrets.token_hex(6)}"
-    return tuple(_tried(name, trial) for name, trial in _trials(store, prefix))
+    done = tuple(_tried(name, trial) for name, trial in _trials(store, prefix))
+    with suppress(StoreFailed):
+        store.sweep(f"{prefix}/", datetime.now(UTC) + timedelta(minutes=10))
+        for stored in store.list(f"{prefix}/"):
+            store.delete(stored.key)
+    return done
 
 
 def _tried(name: str, trial: Callable[[], None]) -> Trial:

@@ -71,6 +71,8 @@ def backup(
         try:
             result = run.into_store()
         except StoreFailed as failed:
+            # Another name: where only the store's last answer was lost, the first one may lie there, whole.
+            run = replace(run, name=catalog.new_id(datetime.now(UTC), source.status.revision))
             result = run.into_spool(failed)
     return replace(result, seconds=time.monotonic() - began)
 
@@ -108,6 +110,7 @@ class _Run:
             return
         except KeyMissing:
             pass
+        self._forget_probes(store)
         bad = [trial for trial in probe(store) if trial.problem]
         if bad:
             raise StoreFailed(
@@ -115,6 +118,14 @@ class _Run:
                 "`drtool config check` shows all of it",
             )
         store.put(key, b'{"schemaVersion": 1}\n')
+
+    def _forget_probes(self, store: Store) -> None:
+        """Of runs that died while they tried the store."""
+        before = datetime.now(UTC) - ORPHAN_AGE
+        for stored in store.list("probe/"):
+            if stored.modified < before:
+                store.delete(stored.key)
+        store.sweep("probe/", before)
 
     def into_spool(self, failed: StoreFailed) -> Result:
         if self.waiting is None:

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drtool.core.errors import DrtoolError, Refused
+from snapshots import scratch
+from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused, EtcdUnreachable, Fields, SnapshotBroken, Status, blob, choose
+from snapshots.streamcheck import StreamCheck
+from snapshots.take import whole
+from tests.builders.live_node import live_node
+from tests.fakes.tcp_proxy import tcp_proxy
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdAccess]:
+    with scratch.running(tmp_path_factory.mktemp("etcd") / "data") as running:
+        access = EtcdAccess((running.client_url,))
+        with Etcd(access) as client:
+            for batch in range(20):
+                client.put_all([(f"/k/{batch}/{n}".encode(), os.urandom(5000)) for n in range(100)])
+        yield access
+
+
+def test_a_snapshot_ends_with_its_hash_and_is_a_sound_db(etcd: EtcdAccess) -> None:
+    check = StreamCheck()
+    with Etcd(etcd) as client:
+        for piece in client.snapshot():
+            assert len(piece) <= 32 << 10
+            check.feed(piece)
+        whole(check)
+        status = check.finish()
+        assert status.structure.sound
+        assert status.figures is not None
+        assert status.figures.total_key == client.count(b"\0", b"\0")
+
+
+def test_keys_put_read_counted_deleted(etcd: EtcdAccess) -> None:
+    with Etcd(etcd) as client:
+        revision = client.put(b"/x/a", b"1")
+        assert client.put(b"/x/b", b"2") == revision + 1
+        assert [kv.value for kv in client.get(b"/x/", b"/x0")] == [b"1", b"2"]
+        assert [kv.key for kv in client.pages(b"/x/", b"/x0", page=1)] == [b"/x/a", b"/x/b"]
+        assert client.get(b"/x/b", revision=revision) == ()
+        hashed = client.hashkv()
+        assert hashed.revision == revision + 1
+        assert client.delete(b"/x/", b"/x0") == 2
+        client.compact(revision)
+        client.defragment()
+        assert client.alarms() == ()
+        assert client.healthy()
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    (port,) = scratch.free_ports(1)
+    with pytest.raises(EtcdUnreachable, match=str(port)), Etcd(EtcdAccess((f"http://127.0.0.1:{port}",)), 2) as client:
+        client.status()
+    with pytest.raises(DrtoolError, match=r"no-such\.pem"):
+        Etcd(EtcdAccess(("https://127.0.0.1:1",), tmp_path / "no-such.pem"))
+
+
+def test_tls_that_does_not_fit(tmp_path: Path) -> None:
+    with live_node(tmp_path / "a") as node, Etcd(node.access, 3) as client:
+        assert client.status().is_leader
+        other = node.directory / "etc/kubernetes/pki/ca.crt"
+        wrong = EtcdAccess(node.access.endpoints, other, node.access.cert, node.access.key)
+        with pytest.raises(EtcdUnreachable), Etcd(wrong, 2) as stranger:
+            stranger.status()
+        without = EtcdAccess(node.access.endpoints, node.access.ca)
+        with pytest.raises(EtcdUnreachable), Etcd(without, 2) as stranger:
+            stranger.status()
+
+
+def drained(access: EtcdAccess, stall: float = 20) -> None:
+    check = StreamCheck()
+    with Etcd(access) as client:
+        for piece in client.snapshot(stall):
+            check.feed(piece)
+    whole(check)
+
+
+def test_a_stall_ends_the_stream(etcd: EtcdAccess) -> None:
+    with tcp_proxy(etcd.endpoints[0], 3 << 20, "hold") as proxy:
+        with pytest.raises(SnapshotBroken, match="stalled"):
+            drained(etcd.at(f"http://127.0.0.1:{proxy.address[1]}"), stall=1.0)
+        assert proxy.passed > 1 << 20
+
+
+def test_a_connection_that_is_cut(etcd: EtcdAccess) -> None:
+    with (
+        tcp_proxy(etcd.endpoints[0], 3 << 20, "cut") as proxy,
+        pytest.raises((EtcdUnreachable, SnapshotBroken, EtcdRefused)),
+    ):
+        drained(etcd.at(f"http://127.0.0.1:{proxy.address[1]}"))
+
+
+def test_a_bit_that_flips_on_the_way(etcd: EtcdAccess) -> None:
+    with (
+        tcp_proxy(etcd.endpoints[0], 3 << 20, "flip") as proxy,
+        pytest.raises((SnapshotBroken, EtcdRefused, EtcdUnreachable)),
+    ):
+        drained(etcd.at(f"http://127.0.0.1:{proxy.address[1]}"))
+
+
+def test_the_leader_is_avoided_where_another_is_as_new(tmp_path: Path) -> None:
+    with scratch.cluster(tmp_path / "three", 3) as members:
+        accesses = [EtcdAccess((member.client_url,)) for member in members]
+        leader = next(access for access in accesses if _status(access).is_leader)
+        with Etcd(leader) as client:
+            client.put(b"k", b"v")
+        chosen, status = choose(leader)
+        assert chosen.endpoints != leader.endpoints
+        assert not status.is_leader
+        assert choose(leader, pinned=True)[0].endpoints == leader.endpoints
+
+        follower = next(access for access in accesses if access != leader)
+        target = _status(follower)
+        pieces = 0
+        with Etcd(leader) as client:
+            for _ in client.snapshot():
+                if pieces == 0:
+                    client.move_leader(target.member_id)
+                pieces += 1
+        assert pieces > 0
+        assert _status(follower).is_leader
+
+
+def test_a_learner_is_refused(tmp_path: Path) -> None:
+    (client, peer) = scratch.free_ports(2)
+    with scratch.running(tmp_path / "first", name="first") as first:
+        access = EtcdAccess((first.client_url,))
+        with Etcd(access) as voter:
+            voter.add_member((f"http://127.0.0.1:{peer}",), learner=True)
+            known = ",".join(f"{m.name or 'second'}={m.peer_urls[0]}" for m in voter.members())
+        extra = ("--initial-cluster", known, "--initial-cluster-state", "existing")
+        with scratch.started(tmp_path / "second", client, peer, name="second", extra=extra) as second:
+            _until_it_answers(second)
+            there = access.at(second.client_url)
+            assert _status(there).learner
+            with pytest.raises(Refused, match="learner"):
+                choose(there, pinned=True)
+            with Etcd(access) as voter:
+                (learner,) = [member for member in voter.members() if member.learner]
+                _until_promoted(voter, learner.id)
+            assert not _status(there).learner
+
+
+def _status(access: EtcdAccess) -> Status:
+    with Etcd(access) as client:
+        return client.status()
+
+
+def _until_it_answers(etcd: scratch.Running) -> None:
+    for _ in range(200):
+        try:
+            _status(EtcdAccess((etcd.client_url,)))
+            return
+        except DrtoolError:
+            time.sleep(0.1)
+    raise AssertionError("the learner did not start")
+
+
+def _until_promoted(voter: Etcd, member: int) -> None:
+    for _ in range(200):
+        try:
+            voter.promote_member(member)
+            return
+        except EtcdRefused:
+            time.sleep(0.1)
+    raise AssertionError("the learner was not promoted")
+
+
+def test_messages_are_cut_where_they_lie() -> None:
+    assert bytes(blob(b"\x10\xac\x02\x1a\x03abc")) == b"abc"
+    assert bytes(blob(b"\x1a\x03abc")) == b"abc"
+    assert bytes(blob(b"\x0a\x02\x08\x01\x10\x05\x1a\x02xy\x22\x053.6.0")) == b"xy"
+    assert bytes(blob(b"")) == b""
+    fields = Fields(b"\x08\x96\x01\x12\x02hi\x12\x03you")
+    assert fields.number(1) == 150
+    assert fields.texts(2) == ("hi", "you")
+    for broken in (b"\x08", b"\x12\x05hi", b"\x0b\x00"):
+        with pytest.raises(EtcdRefused):
+            Fields(broken)

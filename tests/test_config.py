@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drtool.config import EXAMPLE, Config, credentials, load, seconds, shown
+from drtool.core.errors import UsageError
+
+
+def written(directory: Path, text: str, mode: int = 0o600) -> Path:
+    path = directory / "config.yaml"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_example_is_valid_and_names_every_setting(tmp_path: Path) -> None:
+    config = load(written(tmp_path, EXAMPLE), {})
+    assert config.store.url == "s3://backups/clusters"
+    assert config == Config(store=config.store)
+
+    def leaves(tree: dict[str, object]) -> set[str]:
+        return {k for k, v in tree.items()} | {x for v in tree.values() if isinstance(v, dict) for x in leaves(v)}
+
+    assert all(f"{name}:" in EXAMPLE for name in leaves(shown(config)))
+
+
+def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path: Path) -> None:
+    path = written(tmp_path, "store: {url: 'file:///a'}\nretention: {keepLast: 1, hourly: 2}\n")
+    (tmp_path / "ping").write_text("https://hc.example/uuid\n")
+    environment = {
+        "DRTOOL_RETENTION_KEEP_LAST": "5",
+        "DRTOOL_RETENTION_MINIMUM_AGE": "2d",
+        "DRTOOL_RECIPIENTS": "age1a, age1b",
+        "DRTOOL_STORE_PATH_STYLE": "true",
+        "DRTOOL_STORE_URL": "file:///b",
+        "DRTOOL_PING_URL_FILE": str(tmp_path / "ping"),
+    }
+    config = load(path, environment, {"store.url": "file:///c", "recipients": (), "store.endpoint": None})
+    assert config.store.url == "file:///c"
+    assert config.store.path_style is True
+    assert config.recipients == ("age1a", "age1b")
+    assert (config.retention.keep_last, config.retention.hourly) == (5, 2)
+    assert config.retention.minimum_age == 172800
+    assert config.ping.url == "https://hc.example/uuid"
+
+
+def test_the_default_file_may_be_absent_a_named_one_not(tmp_path: Path) -> None:
+    assert load(None, {}) is not None
+    for given in ({"path": tmp_path / "no.yaml"}, {"environ": {"DRTOOL_CONFIG": str(tmp_path / "no.yaml")}}):
+        with pytest.raises(UsageError, match="No such file"):
+            load(**{"environ": {}, **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("stroe: {}", "unknown field `stroe`"),
+        ("retention: {keepLast: many}", r"retention\.keepLast"),
+        ("retention: {keepLast: -1}", "negative"),
+        ("timeouts: {stall: 5y}", "no duration"),
+        ("store: {url: 'ftp://x'}", "neither file"),
+        ("- a", "no mapping"),
+        ("a: [", "line [12]"),
+        ("spool: {keep: 0}", "less than 1"),
+        ("store: {url: 's3://key:secret@bucket'}", "credentials"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem) as refused:
+        load(written(tmp_path, text), {})
+    assert "secret@" not in str(refused.value)
+
+
+def test_a_file_with_a_secret_must_not_be_readable_by_others(tmp_path: Path) -> None:
+    secret = "ping: {url: 'https://hc.example/uuid'}"
+    with pytest.raises(UsageError, match="chmod 600"):
+        load(written(tmp_path, secret, 0o644), {})
+    assert load(written(tmp_path, secret, 0o600), {}).ping.url
+    load(written(tmp_path, "recipients: []", 0o644), {})
+
+
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    config = load(written(tmp_path, "ping: {url: 'https://hc.example/uuid'}"), {})
+    assert shown(config)["ping"]["url"] == "https://hc.example/***"
+
+
+def test_credentials_come_from_files_and_are_never_shown(tmp_path: Path) -> None:
+    assert credentials({}) is None
+    (tmp_path / "aws_access_key_id").write_text("AKIA\n")
+    with pytest.raises(UsageError, match="go together"):
+        credentials({"CREDENTIALS_DIRECTORY": str(tmp_path)})
+    (tmp_path / "aws_secret_access_key").write_text("hush\n")
+    found = credentials({"CREDENTIALS_DIRECTORY": str(tmp_path)})
+    assert found is not None
+    assert (found.access_key, found.secret_key) == ("AKIA", "hush")
+    assert "hush" not in repr(found)
+    named = credentials(
+        {
+            "AWS_ACCESS_KEY_ID_FILE": str(tmp_path / "aws_access_key_id"),
+            "AWS_SECRET_ACCESS_KEY_FILE": str(tmp_path / "aws_secret_access_key"),
+        }
+    )
+    assert named == found
+    with pytest.raises(UsageError, match="No such file"):
+        credentials({"AWS_ACCESS_KEY_ID_FILE": str(tmp_path / "none")})
+
+
+def test_durations() -> None:
+    assert [seconds(text) for text in ("90", "90s", "15m", "26h", "7d", "4w", "1.5h")] == [
+        90, 90, 900, 93600, 604800, 2419200, 5400,
+    ]  # fmt: skip
+    for text in ("", "h", "-1h", "5y", "1h30m"):
+        with pytest.raises(ValueError, match="no duration"):
+            seconds(text)
