@@ -30,7 +30,7 @@ from snapshots.mvcc import keyspace
 from snapshots.survey import survey
 from snapshots.walcheck import LogFacts
 
-DEEP = 48 << 20
+DEEP = 24 << 20
 NEWEST = 8 << 20
 SNAP = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})\.snap")
 SNAP_DB = re.compile(r"([0-9a-f]{16})\.snap\.db")

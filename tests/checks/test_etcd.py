@@ -124,6 +124,11 @@ def test_quorum(tree: Tree) -> None:
     assert found(etcd_quorum_impossible, tree, data(CP1, LEARNER)) == []
 
 
+@pytest.mark.parametrize("address", ["10.0.2.15", "127.0.0.1", "192.0.2.111"])
+def test_a_member_that_joined_with_an_address_that_leads_nowhere(tree: Tree, address: str) -> None:
+    assert found(etcd_quorum_impossible, tree, data(CP1, replace(CP2, peer_urls=(f"https://{address}:2380",)))) != []
+
+
 def test_quorum_by_the_log(tree: Tree) -> None:
     tree.log("etcd", *ELECTIONS, UNREACHABLE)
     assert "cp-2 cannot be reached" in found(etcd_quorum_impossible, tree, data(CP1, CP2))[0].title

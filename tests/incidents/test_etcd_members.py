@@ -176,6 +176,11 @@ CASES: dict[str, tuple[str, Change, tuple[str, ...]]] = {
     ),
     "etcd-name-not-in-initial-cluster": ("single-1.37", both(wiped, new_name), ("etcd-name-vs-initial-cluster",)),
     "join-advertise-address-wrong-nic-kills-quorum": ("single-1.37", added(NEVER), ("etcd-membership-stale",)),
+    "join-advertise-address-wrong-nic-started": (
+        "ha-vip-cp1-1.37",
+        added(Member(CP2, "cp-2", ("https://10.0.2.15:2380",), ("https://10.0.2.15:2379",))),
+        ("etcd-quorum-impossible",),
+    ),
     "join-advertise-address-wrong-nic-by-the-log": (
         "ha-vip-cp1-1.37",
         logged(*ELECTIONS, UNHEALTHY),

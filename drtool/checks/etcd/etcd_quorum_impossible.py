@@ -26,6 +26,8 @@ LEADERLESS = re.compile(r"is starting a new election|lost leader|no leader|becam
 ELECTIONS = 2
 PEER = re.compile(r'"remote-peer-id":"([0-9a-f]+)"|"peer-id":"([0-9a-f]+)"|"remote-member-id":"([0-9a-f]+)"')
 FAILING = re.compile(r"prober detected unhealthy|peer became inactive|failed to reach the peer|lost TCP streaming")
+NAT = ("10.0.2.15", "10.0.3.15")
+"""What every VirtualBox machine calls itself on its first and second NAT interface: joined by the wrong one."""
 DIALLED = re.compile(r"dial tcp \[?([0-9a-fA-F.:]+?)\]?:\d+: ")
 
 
@@ -34,7 +36,7 @@ def find(case: Case) -> Iterator[Finding]:
     needed = len(voters) // 2 + 1
     if len(voters) < 2:
         return
-    lost = _unstarted(case)
+    lost = _unstarted(case) | _misplaced(case)
     silent, line = _unreachable(case)
     gone = lost | (silent & set(voters.values()) if line else set())
     if len(voters) - len(gone) >= needed and not (line and not gone):
@@ -69,6 +71,23 @@ def _unstarted(case: Case) -> set[str]:
     except (EvidenceMissing, NotApplicable):
         return set()
     return {f"{member.id:x}" for member in listed if not member.name and not member.learner}
+
+
+def _misplaced(case: Case) -> set[str]:
+    """Other members at an address that leads nowhere from here: loopback, one of this host's own, a NAT machine's."""
+    try:
+        voters = [member for member in case.database.cluster.members if not member.learner]
+        own = case.data.log.member_id
+        local = case.node.addresses
+    except (EvidenceMissing, NotApplicable):
+        return set()
+    found = set()
+    for member in voters:
+        addresses = url_addresses(",".join(member.peer_urls))
+        nowhere = all(local.has(address) or str(address) in NAT for address in addresses)
+        if member.id != own and addresses and nowhere:
+            found.add(member.name or f"{member.id:x}")
+    return found
 
 
 def _unreachable(case: Case) -> tuple[set[str], Line | None]:
