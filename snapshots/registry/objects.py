@@ -69,7 +69,8 @@ class Object:
 
     @property
     def labels(self) -> dict[str, Any]:
-        return self.metadata.get("labels") or {}
+        found = self.metadata.get("labels")
+        return found if isinstance(found, dict) else {}
 
     def at(self, *path: str | int) -> Any:
         """What stands at a path of the body, None where any step of it is missing."""

@@ -6,12 +6,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from snapshots.registry.keys import Place
+from snapshots.registry.objects import Object
+from snapshots.registry.resources import Resource, built_in
 from snapshots.registry.tables import cells, pods, table
 from snapshots.registry.tables.custom import values
 from tests.registry import stored
 from tests.registry.test_resources import WIDGETS
 
+WORDS = ("name", "spec", "containers", "conditions", "type", "status", "ports", "template", "labels", "selector")
 NOW = datetime(2026, 11, 30, 8, tzinfo=UTC)
 
 
@@ -96,6 +102,23 @@ def test_what_cannot_be_read_has_its_row() -> None:
     (resource,) = registry.resources.find("po")
     (row,) = table(resource, list(registry.objects(resource)), NOW).rows
     assert row[:2] == ("p", "<damaged: bad protobuf: a varint does not end at revision 80>")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    body=st.dictionaries(st.sampled_from(["metadata", "spec", "status", "webhooks"]), JSON),
+    resource=st.sampled_from(built_in()),
+)
+def test_no_value_of_any_type_spoils_a_table(body: dict[str, Any], resource: Resource) -> None:
+    found = Object(Place("", resource.plural, "", "x"), b"/registry/x", 1, 1, body)
+    made = table(resource, [found], NOW, wide=True)
+    assert len(made.rows[0]) == len(made.heads)
 
 
 @pytest.mark.parametrize(

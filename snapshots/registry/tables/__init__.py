@@ -12,7 +12,7 @@ from typing import NamedTuple
 from snapshots.registry.objects import Object
 from snapshots.registry.resources import Resource
 from snapshots.registry.tables import custom, network, nodes, policy, storage, workloads
-from snapshots.registry.tables.cells import NAME_AND_AGE, Column
+from snapshots.registry.tables.cells import INVALID, NAME_AND_AGE, Column
 
 COLUMNS = workloads.COLUMNS | network.COLUMNS | nodes.COLUMNS | storage.COLUMNS | policy.COLUMNS
 
@@ -29,9 +29,7 @@ def table(resource: Resource, found: Sequence[Object], now: datetime, wide: bool
     heads = tuple(column.head for column in shown)
     rows = []
     for each in found:
-        cells = (
-            _unreadable(each, len(shown)) if each.trouble else tuple(column.cell(each.body, now) for column in shown)
-        )
+        cells = _unreadable(each, len(shown)) if each.trouble else tuple(_cell(column, each, now) for column in shown)
         rows.append((each.namespace, *cells) if spaces else cells)
     return Table(("NAMESPACE", *heads) if spaces else heads, tuple(rows))
 
@@ -40,6 +38,14 @@ def columns(resource: Resource) -> tuple[Column, ...]:
     if resource.custom:
         return custom.columns(resource.printer_columns)
     return COLUMNS.get(resource.kind, NAME_AND_AGE)
+
+
+def _cell(column: Column, found: Object, now: datetime) -> str:
+    """Values of a type that no API server takes, as a db edited by hand may hold, spoil their own cell only."""
+    try:
+        return column.cell(found.body, now)
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
+        return INVALID
 
 
 def _unreadable(found: Object, width: int) -> tuple[str, ...]:
