@@ -56,6 +56,30 @@ def causes(node: int) -> list[str]:
     return found
 
 
+def waited_for(node: int, cause: str, seconds: float = 60.0) -> list[str]:
+    """The root causes, once that one is among them."""
+    end = time.monotonic() + seconds
+    while cause not in (found := causes(node)) and time.monotonic() < end:
+        time.sleep(1)
+    return found
+
+
+STOP = """
+import sys
+from pathlib import Path
+from drtool.host.cri import Runtime
+runtime = Runtime(Path("/run/containerd/containerd.sock"))
+for container in runtime.all():
+    if container.running and container.name in sys.argv[1:]:
+        runtime.stop(container.id, 5)
+"""
+
+
+def crictl_stop(node: int, *names: str) -> None:
+    """Ends containers as `crictl stop` would."""
+    on(node, sys.executable, "-c", STOP, *names)
+
+
 def etcdctl(node: int, *words: object) -> str:
     pki = "/etc/kubernetes/pki/etcd"
     access = (
