@@ -24,7 +24,7 @@ from manifests import live
 from manifests.certificates import certificate_of, utc
 from manifests.node import Node
 
-OVERALL = 10.0
+OVERALL = 8.0
 UNITS = ("kubelet.service", "containerd.service", "crio.service", "docker.service", "cri-docker.service")
 JOURNALS = ("kubelet", "containerd", "crio", "kernel")
 

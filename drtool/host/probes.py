@@ -16,7 +16,7 @@ from pathlib import Path
 
 from drtool.host.patience import together
 
-SECONDS, OVERALL = 3.0, 8.0
+SECONDS, OVERALL = 3.0, 6.0
 LARGEST = 256 << 10
 
 
