@@ -17,7 +17,7 @@ from snapshots.beside import beside
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision
-from snapshots.survey import REVISION_SHIFT, Survey, salvage, survey_in_halves
+from snapshots.survey import REVISION_SHIFT, WORTH_HALVES, Survey, salvage, survey_in_halves
 from snapshots.wire import Malformed
 
 SIZE_MASK = (1 << REVISION_SHIFT) - 1
@@ -105,9 +105,8 @@ class Status:
 
 def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Status:
     """Everything in one pass; a damaged db gives what can still be read, and its faults. Never raises for damage."""
-    with beside(
-        bolt.trailer_holds if trailer else _untold
-    ) as holds:  # the hash has a core of its own where there are two
+    # the hash has a core of its own where there are two, and the file is large enough to care
+    with beside(bolt.trailer_holds if trailer else _untold, worth=bolt.used >= WORTH_HALVES) as holds:
         found, faults = _survey(bolt, listener)
         trailing = holds()
     cluster = None

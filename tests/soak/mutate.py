@@ -25,87 +25,87 @@ from tests.builders import etcd_db
 
 SECONDS = 20.0
 MEMORY = 400 << 20
-PAGE = 4096
-Mutation = Callable[[random.Random, bytearray], None]
+Mutation = Callable[[random.Random, bytearray, int], None]
+"""Changes the data in place; the last argument is the page size."""
 
 
-def flip_bit(chance: random.Random, data: bytearray) -> None:
+def flip_bit(chance: random.Random, data: bytearray, page: int) -> None:
     data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
 
 
-def flip_header(chance: random.Random, data: bytearray) -> None:
+def flip_header(chance: random.Random, data: bytearray, page: int) -> None:
     """In the first bytes of a page, where headers and element tables are."""
-    page = chance.randrange(len(data) // PAGE)
-    data[page * PAGE + chance.randrange(96)] ^= 1 << chance.randrange(8)
+    at = chance.randrange(len(data) // page) * page
+    data[at + chance.randrange(96)] ^= 1 << chance.randrange(8)
 
 
-def huge_number(chance: random.Random, data: bytearray) -> None:
-    page = chance.randrange(len(data) // PAGE)
+def huge_number(chance: random.Random, data: bytearray, page: int) -> None:
+    at = chance.randrange(len(data) // page) * page
     form, size = chance.choice((("<H", 2), ("<I", 4), ("<Q", 8)))
-    value = chance.choice(((1 << 8 * size) - 1, 1 << (8 * size - 1), 0, 1, len(data) // PAGE))
-    struct.pack_into(form, data, page * PAGE + chance.randrange(0, 96, 2), value)
+    value = chance.choice(((1 << 8 * size) - 1, 1 << (8 * size - 1), 0, 1, len(data) // page))
+    struct.pack_into(form, data, at + chance.randrange(0, 96, 2), value)
 
 
-def swap_pages(chance: random.Random, data: bytearray) -> None:
-    first, second = (chance.randrange(len(data) // PAGE) * PAGE for _ in range(2))
-    data[first : first + PAGE], data[second : second + PAGE] = (
-        data[second : second + PAGE],
-        data[first : first + PAGE],
+def swap_pages(chance: random.Random, data: bytearray, page: int) -> None:
+    first, second = (chance.randrange(len(data) // page) * page for _ in range(2))
+    data[first : first + page], data[second : second + page] = (
+        data[second : second + page],
+        data[first : first + page],
     )
 
 
-def copy_page(chance: random.Random, data: bytearray) -> None:
-    first, second = (chance.randrange(len(data) // PAGE) * PAGE for _ in range(2))
-    data[first : first + PAGE] = data[second : second + PAGE]
+def copy_page(chance: random.Random, data: bytearray, page: int) -> None:
+    first, second = (chance.randrange(len(data) // page) * page for _ in range(2))
+    data[first : first + page] = data[second : second + page]
 
 
-def renumbered_copy(chance: random.Random, data: bytearray) -> None:
+def renumbered_copy(chance: random.Random, data: bytearray, page: int) -> None:
     """A page in another's place that calls itself that page: cycles and double references."""
-    copy_page(chance, data)
-    page = chance.randrange(len(data) // PAGE)
-    struct.pack_into("<Q", data, page * PAGE, page)
+    copy_page(chance, data, page)
+    number = chance.randrange(len(data) // page)
+    struct.pack_into("<Q", data, number * page, number)
 
 
-def cycle(chance: random.Random, data: bytearray) -> None:
+def cycle(chance: random.Random, data: bytearray, page: int) -> None:
     """Some branch page names some page, itself and its parents too."""
-    pages = [at for at in range(0, len(data) - PAGE, PAGE) if data[at + 8 : at + 10] == b"\x01\x00"]
+    pages = [at for at in range(0, len(data) - page, page) if data[at + 8 : at + 10] == b"\x01\x00"]
     if pages:
         at = chance.choice(pages)
         count = max(1, int.from_bytes(data[at + 10 : at + 12], "little"))
         element = at + 16 + 16 * chance.randrange(min(count, 250))
-        struct.pack_into("<Q", data, element + 8, chance.choice((at // PAGE, chance.randrange(len(data) // PAGE))))
+        struct.pack_into("<Q", data, element + 8, chance.choice((at // page, chance.randrange(len(data) // page))))
 
 
-def truncate(chance: random.Random, data: bytearray) -> None:
+def truncate(chance: random.Random, data: bytearray, page: int) -> None:
     del data[chance.randrange(len(data)) :]
 
 
-def zero_sector(chance: random.Random, data: bytearray) -> None:
+def zero_sector(chance: random.Random, data: bytearray, page: int) -> None:
     at = chance.randrange(len(data) // 512) * 512
     data[at : at + 512] = bytes(512)
 
 
-def noise(chance: random.Random, data: bytearray) -> None:
+def noise(chance: random.Random, data: bytearray, page: int) -> None:
     at = chance.randrange(len(data))
     size = min(chance.randrange(1, 64), len(data) - at)
     data[at : at + size] = chance.randbytes(size)
 
 
-def meta_fields(chance: random.Random, data: bytearray) -> None:
+def meta_fields(chance: random.Random, data: bytearray, page: int) -> None:
     """A meta with valid checksum and hostile numbers."""
     root, freelist, pages = (
-        chance.choice((0, 1, 2, chance.randrange(1 << 64), len(data) // PAGE, chance.randrange(len(data) // PAGE)))
+        chance.choice((0, 1, 2, chance.randrange(1 << 64), len(data) // page, chance.randrange(len(data) // page)))
         for _ in range(3)
     )
     for number in (0, 1):
-        known = bolt.read_metas(bytes(data[: 3 * PAGE]))[number]
+        known = bolt.read_metas(bytes(data[: 3 * page]))[number]
         if known is None:
             continue
         changed = known
         for name, value in (("root", root), ("freelist", freelist), ("pages", pages)):
             if chance.random() < 0.5:
                 changed = changed._replace(**{name: value})
-        data[number * PAGE : number * PAGE + PAGE] = amend.meta_page(changed, number)
+        data[number * page : number * page + page] = amend.meta_page(changed, number)
 
 
 MUTATIONS: tuple[Mutation, ...] = (
@@ -118,9 +118,10 @@ def mutated(seed: int, original: bytes) -> bytes:
     """The same for the same seed: one to four mutations."""
     chance = random.Random(seed)  # noqa: S311 - to be repeated, not secret
     data = bytearray(original)
+    page = next(meta.page_size for meta in bolt.read_metas(original) if meta)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        if len(data) > 2 * PAGE:
-            chance.choice(MUTATIONS)(chance, data)
+        if len(data) > 2 * page:
+            chance.choice(MUTATIONS)(chance, data, page)
     return bytes(data)
 
 
@@ -178,20 +179,20 @@ def ask_restore(db: bolt.Bolt) -> None:
 
 
 def made() -> bytes:
-    """A few hundred pages with branches, overflow pages, inline and other buckets, and free pages."""
+    """A hundred small pages with branches, overflow pages, inline and other buckets, and free pages."""
     chance = random.Random(1)  # noqa: S311 - to be repeated, not secret
     changes: list[etcd_db.Change] = []
-    for main in range(2, 500):
-        key = b"/registry/pods/default/%d" % chance.randrange(200)
-        size = chance.choice((10, 200, 900)) if main % 100 else 9000
+    for main in range(2, 200):
+        key = b"/registry/pods/default/%d" % chance.randrange(90)
+        size = chance.choice((10, 100, 300)) if main % 60 else 4000
         changes.append((main, key, None if chance.random() < 0.1 else chance.randbytes(size)))
     buckets = {
         b"key": etcd_db.key_bucket(changes),
-        b"lease": {number.to_bytes(8): b"\x08\x01\x10\x3c" for number in range(300)},
+        b"lease": {number.to_bytes(8): b"\x08\x01\x10\x3c" for number in range(90)},
         b"meta": {b"consistent_index": (9).to_bytes(8), b"term": (2).to_bytes(8), b"storageVersion": b"3.6.0"},
         b"members": {b"1f": b'{"id":31,"peerURLs":["http://127.0.0.1:2380"],"name":"m"}'},
     }
-    return etcd_db.snapshot(buckets)
+    return etcd_db.snapshot(buckets, page_size=1024)
 
 
 def soak(original: bytes, seeds: range, log: Callable[[str], None]) -> Counter[str]:
