@@ -86,6 +86,9 @@ class DrtoolApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen("causes")
 
+    def on_unmount(self) -> None:
+        self.session.close()
+
     def _changed(self, _: str) -> None:
         """Called from a question's thread."""
         if self.is_running:

@@ -33,6 +33,9 @@ class Browser:
         source = self.source or str(self.root.locate(OWN_DATA))
         self.registry: Registry = self._open.enter_context(opened(source, Opening(load(), root=self.root)))
 
+    def close(self) -> None:
+        self._open.close()
+
     def kinds(self) -> tuple[Kind, ...]:
         return kinds(self.registry)
 

@@ -13,6 +13,7 @@ class Running:
 
     def __init__(self, words: str, detached: bool = False) -> None:
         self.words = words
+        self.detached = detached
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "drtool.cli", *shlex.split(words)],
@@ -33,3 +34,10 @@ class Running:
         data = self._file.read()
         self._file.seek(max(end, len(data)))
         return data.decode("utf-8", "replace").splitlines()
+
+    def close(self) -> None:
+        """What is not detached ends with its screen; a plan goes on, and is found again among the plans."""
+        if not self.detached and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+        self._file.close()

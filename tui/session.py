@@ -67,3 +67,10 @@ class Session:
             found = Known(self._known.get(name, Known()).value, self.clock(), f"{type(error).__name__}: {error}")
         self._known[name] = found
         self.changed(name)
+
+    def close(self) -> None:
+        """Lets go of what answers hold open."""
+        for known in self._known.values():
+            close = getattr(known.value, "close", None)
+            if close is not None:
+                close()

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from tui.session import Known
-from tui.widgets.rows import Row, Rows, plain
+from tui.widgets.rows import Row, Rows, plain, wrapped
 
 if TYPE_CHECKING:
     from tui.app import DrtoolApp
@@ -106,7 +106,9 @@ class Listing(Screen[None]):
 
     def _fill(self, row: Row | None) -> None:
         lines = self.detail(row) if row is not None else ()
-        self.query_one("#detail-rows", Rows).show([Row(line) for line in lines])
+        panel = self.query_one("#detail-rows", Rows)
+        panel.show([Row(part) for line in lines for part in wrapped(line, panel.size.width or self.size.width)])
+        panel.action_jump(0)
 
     def action_back(self) -> None:
         """Closes what is open, innermost first; on a bare screen it goes to the first one."""

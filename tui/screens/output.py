@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from tui.running import Running
-from tui.widgets.rows import Row, Rows, plain
+from tui.widgets.rows import Row, Rows, plain, wrapped
 
 POLL = 0.2
 
@@ -36,6 +36,7 @@ class Output(Screen[None]):
         self.running = running
         self.agree = agree
         self.then = then
+        self._shown = -1
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
@@ -50,14 +51,18 @@ class Output(Screen[None]):
         self.set_interval(POLL, self.update)
         self.update()
 
+    def on_unmount(self) -> None:
+        self.running.close()
+
     def update(self) -> None:
         status = self.running.status()
         state = "running" if status is None else "done" if status == 0 else f"exit status {status}"
         self.query_one("#head", Static).update(Content(plain(f"drtool {self.running.words}: {state}")))
         lines = self.running.lines()
         rows = self.query_one("#lines", Rows)
-        if len(rows.rows) != len(lines):
-            rows.show([Row(line) for line in lines])
+        if len(lines) != self._shown:
+            self._shown = len(lines)
+            rows.show([Row(part) for line in lines for part in wrapped(line, rows.size.width or self.size.width)])
         ask = " A:carry it out" if self.agree and status == 0 else ""
         self.query_one("#foot", Static).update(Content(f"Esc:back w:write to file{ask}"))
 
@@ -79,6 +84,7 @@ class Output(Screen[None]):
         if typed != self.agree:
             self.notify(f"{typed!r} is not {self.agree!r}: nothing was done", markup=False, timeout=5)
             return
+        self.running.close()
         self.running = Running(self.then, detached=True)
         self.agree = ""
 

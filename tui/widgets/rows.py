@@ -6,6 +6,7 @@ what makes it usable.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -142,6 +143,14 @@ class Rows(Widget, can_focus=True):
 def plain(text: str) -> str:
     """Data as a terminal may safely show it: control characters and the like are written out."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:MAX_TEXT])
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A line of data over as many lines as it needs; continuations are indented. Capped like every text."""
+    shown = plain(text)
+    if len(shown) <= width or width < 20:
+        return [shown]
+    return textwrap.wrap(shown, width, subsequent_indent="    ", break_on_hyphens=False) or [""]
 
 
 def fitted(text: str, width: int) -> str:

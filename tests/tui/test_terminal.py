@@ -1,0 +1,93 @@
+"""The real program in a real terminal: tmux at 80x24, TERM=linux, no colour; and a terminal left as it was found."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.builders.tree import laid
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+class Terminal:
+    """A tmux server of its own, so that nobody's session is touched."""
+
+    def __init__(self, directory: Path) -> None:
+        self.socket = str(directory / "tmux")
+
+    def tmux(self, *words: str) -> str:
+        done = subprocess.run(["tmux", "-S", self.socket, *words], capture_output=True, text=True, timeout=30)
+        return done.stdout
+
+    def start(self, command: str) -> None:
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command)
+
+    def screen(self) -> str:
+        return self.tmux("capture-pane", "-p")
+
+    def keys(self, *keys: str) -> None:
+        self.tmux("send-keys", *keys)
+
+    def until(self, words: str, seconds: float = 60) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if words in (screen := self.screen()):
+                return screen
+            time.sleep(0.1)
+        raise AssertionError(f"never {words!r}:\n{self.screen()}")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    made = Terminal(tmp_path)
+    yield made
+    made.tmux("kill-server")
+
+
+def program(root: Path, *more: str) -> str:
+    words = [sys.executable, "-m", "drtool.cli", "tui", "--root", str(root), "--at", "2026-12-15T00:00:00Z", *more]
+    return "NO_COLOR=1 TERM=linux DRTOOL_STORE_URL=file:///nonexistent " + shlex.join(words)
+
+
+def test_an_outage_at_80_by_24_without_colour(terminal: Terminal, tmp_path: Path) -> None:
+    tree = laid(tmp_path / "node")
+    tree.addresses("192.0.2.120")
+    terminal.start(program(tree.root) + f"; stty -a > {tmp_path}/after; sleep 30")
+    screen = terminal.until("This node's address 192.0.2.111 is gone; it has 192.0.2.120")
+    assert screen.splitlines()[0].startswith("cp-1: This node's address")
+    assert all(len(line) <= 80 for line in screen.splitlines())
+    terminal.keys("Enter")
+    terminal.until("/proc/net/fib_trie:5: 192.0.2.120")
+    terminal.keys("6")
+    terminal.until("unknown since")
+    terminal.keys("2")
+    terminal.until("Checks (")
+    assert "\x1b" not in terminal.screen()
+    terminal.keys("q")
+    end = time.monotonic() + 30
+    while not (tmp_path / "after").exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert " echo " in (tmp_path / "after").read_text()
+
+
+@pytest.mark.parametrize("signal", ["TERM", "HUP"])
+def test_the_terminal_is_restored_after_a_signal(terminal: Terminal, tmp_path: Path, signal: str) -> None:
+    tree = laid(tmp_path / "node")
+    terminal.start(f"{program(tree.root)}; echo back again; stty -a > {tmp_path}/after; sleep 30")
+    terminal.until("no cause of an outage found")
+    found = subprocess.run(["pgrep", "-f", f"drtool.cli tui --root {tree.root}"], capture_output=True, text=True)
+    pids = [int(pid) for pid in found.stdout.split() if "python" in Path(f"/proc/{pid}/comm").read_text()]
+    assert pids
+    os.kill(pids[-1], {"TERM": 15, "HUP": 1}[signal])
+    screen = terminal.until("back again")
+    assert "no cause of an outage found" not in screen
+    assert " echo " in (tmp_path / "after").read_text()
