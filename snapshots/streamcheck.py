@@ -191,8 +191,9 @@ class StreamCheck:
             if HEADER_SIZE + page.elements * 16 > page.end and page.flags != FREELIST:
                 raise bolt.damaged(page.number, f"{page.elements} elements do not fit into {page.end} bytes")
             if page.flags == BRANCH:
+                overflow = page.end // bolt.page_size - 1
                 body, flags, count = branch_image(list(zip(*bolt.children(page), strict=True)))
-                self.pages.keep(page.number, HEADER.pack(page.number, flags, count, 0) + body)
+                self.pages.keep(page.number, HEADER.pack(page.number, flags, count, overflow) + body)
             elif page.flags == FREELIST:
                 self.pages.keep(page.number, image)
             else:
