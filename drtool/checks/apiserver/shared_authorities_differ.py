@@ -17,7 +17,16 @@ from drtool.core.report import Evidence, Finding, Severity
 from manifests.node import PKI, Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("issuer-mismatch", "kubeconfig-ca-stale", "front-proxy-pair", "etcd-cluster-id-mismatch")
+EXPLAINS = (
+    "issuer-mismatch",
+    "kubeconfig-ca-stale",
+    "front-proxy-pair",
+    "sa-pair-broken",
+    "etcd-cluster-id-mismatch",
+    "etcd-inconsistent-members",
+    "etcd-membership-stale",
+    "front-proxy-configmap-stale",
+)
 FILES = {"ca.crt": "the cluster's CA", "etcd/ca.crt": "etcd's CA", "front-proxy-ca.crt": "the front proxy's CA"}
 
 
