@@ -131,9 +131,9 @@ def failing(root: Path) -> set[str]:
     return {one.id for one in report.outcomes if one.status is Status.FAILED}
 
 
-def local(plan: Plan[Host]) -> Plan[Host]:
+def local(plan: Plan[Host], remote: tuple[str, ...] = REMOTE) -> Plan[Host]:
     """Without what only a running cluster can answer."""
-    steps = tuple(step for step in plan.steps if type(step).__name__ not in REMOTE)
+    steps = tuple(step for step in plan.steps if type(step).__name__ not in remote)
     return Plan(plan.id, plan.title, plan.cluster, steps, plan.by_hand)
 
 

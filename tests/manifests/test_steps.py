@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from drtool.core.errors import Refused
+from manifests.editing import Set
+from manifests.steps import ChangeMode, ParkFile, PointLink, edit_yaml
+from tests.fakes.host import rooted
+
+DATA = b"a: x # c\nb: y\n"
+
+
+def test_an_edit_and_its_way_back(tmp_path: Path) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_bytes(DATA)
+    (step,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    assert step.describe() == "edit /f.yaml: x -> z"
+    host = rooted(tmp_path)
+    step.apply(host)
+    step.apply(host)
+    assert file.read_bytes() == b"a: z # c\nb: y\n"
+    step.revert(host)
+    step.revert(host)
+    assert file.read_bytes() == DATA
+
+
+def test_a_file_edited_by_someone_meanwhile_is_refused_both_ways(tmp_path: Path) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_bytes(DATA + b"c: 1\n")
+    (step,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    host = rooted(tmp_path)
+    for turn in (step.apply, step.revert):
+        with pytest.raises(Refused, match="changed by someone else"):
+            turn(host)
+    assert file.read_bytes() == DATA + b"c: 1\n"
+
+
+def test_nothing_to_change_is_no_step() -> None:
+    assert edit_yaml("/f.yaml", DATA, (Set(("a",), "x"),)) == ()
+
+
+def test_many_like_changes_are_told_once() -> None:
+    data = b"".join(b"- 192.0.2.1\n" for _ in range(9))
+    (step,) = edit_yaml("/f", data, tuple(Set((i,), "192.0.2.2") for i in range(9)))
+    assert step.describe() == "edit /f: 192.0.2.1 -> 192.0.2.2 (9 times)"
+
+
+def test_parking_refuses_where_both_are_there_or_neither(tmp_path: Path) -> None:
+    step, host = ParkFile("/a", "/parked/a"), rooted(tmp_path)
+    with pytest.raises(Refused, match="is gone"):
+        step.apply(host)
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "parked").mkdir()
+    (tmp_path / "parked/a").write_text("2")
+    with pytest.raises(Refused, match="already there"):
+        step.apply(host)
+    assert ((tmp_path / "a").read_text(), (tmp_path / "parked/a").read_text()) == ("1", "2")
+
+
+def test_a_mode_is_changed_and_changed_back_but_never_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k")
+    (tmp_path / "key").chmod(0o644)
+    step, host = ChangeMode("/key", 0o644, 0o600), rooted(tmp_path)
+    step.apply(host)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    step.revert(host)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o644
+    (tmp_path / "link").symlink_to("key")
+    with pytest.raises(OSError, match="symbolic links"):
+        ChangeMode("/link", 0o644, 0o600).apply(host)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_link_is_pointed_elsewhere_and_back(plain: bool, tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    link = tmp_path / "current"
+    if plain:
+        link.write_text("a plain file")
+    else:
+        link.symlink_to("/old")
+    step, host = PointLink("/current", "" if plain else "/old", "/new"), rooted(tmp_path)
+    step.apply(host)
+    step.apply(host)
+    assert str(link.readlink()) == "/new"
+    step.revert(host)
+    assert (link.read_text() == "a plain file") if plain else (str(link.readlink()) == "/old")
