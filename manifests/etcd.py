@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from drtool.core.check import EvidenceMissing
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Entry
+from manifests.live import EtcdState
 from manifests.logs import Line
 from manifests.node import Node
 from manifests.pod import Component
@@ -68,3 +69,11 @@ def said(lines: tuple[Line, ...], pattern: str) -> Line | None:
     """The last line that matches."""
     expression = re.compile(pattern)
     return next((line for line in reversed(lines) if expression.search(line.text)), None)
+
+
+def asked(node: Node) -> EtcdState | None:
+    """What the running etcd answered; None where it was not asked, or asked in vain."""
+    try:
+        return node.etcd_state
+    except (EvidenceMissing, NotApplicable):
+        return None

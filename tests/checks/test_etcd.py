@@ -295,3 +295,20 @@ def test_a_node_that_runs_no_etcd_is_left_out(tree: Tree) -> None:
         tree.remove(f"/etc/kubernetes/{name}.conf")
     with pytest.raises(NotApplicable):
         _ = Case(tree.node()).data
+
+
+ANSWERED = """{"endpoint": "https://127.0.0.1:2379", "members": [{"ID": "193", "name": "cp-1"}], "alarms": [%s],
+ "status": [{"endpoint": "a", "leader": "193"}],
+ "hashes": [{"endpoint": "a", "revision": 9, "hash": 1}, {"endpoint": "b", "revision": 9, "hash": %d}]}"""
+
+
+def test_what_the_running_etcd_answers_counts_first(tree: Tree) -> None:
+    tree.write("/drtool/etcd-live.json", ANSWERED % ('{"memberID": "193", "alarm": "NOSPACE"}', 2))
+    assert "alarm of cp-1" in found(etcd_nospace, tree)[0].title
+    assert "different data" in found(etcd_inconsistent_members, tree)[0].title
+    assert found(etcd_quorum_impossible, tree, data(CP1, NEW)) == []
+    tree.write("/drtool/etcd-live.json", ANSWERED % ("", 1))
+    tree.log("etcd", '"msg":"alarm raised","alarm":"NOSPACE"')
+    tree.set_flag("etcd", "quota-backend-bytes", "16777216")
+    assert found(etcd_nospace, tree)[0].severity is Severity.WARNING
+    assert found(etcd_inconsistent_members, tree) == []

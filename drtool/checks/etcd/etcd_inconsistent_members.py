@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.etcd import recent_log, said
+from manifests.etcd import asked, recent_log, said
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("etcd-quorum-impossible", "container-exited", "component-not-ready")
@@ -22,6 +22,7 @@ FOUND = r"found data inconsistency with peers|data corruption|checkInitialHashKV
 
 def find(case: Case) -> Iterator[Finding]:
     yield from _logged(case)
+    yield from _answered(case)
     database = case.database
     for alarm in database.cluster.alarms:
         if alarm.kind == "CORRUPT":
@@ -30,6 +31,8 @@ def find(case: Case) -> Iterator[Finding]:
                 (database.evidence(f"alarm CORRUPT of {alarm.member:x}"),),
             )
     peers = tuple(case.peers())
+    if not peers and (state := asked(case.node)) is not None and len(state.hashes) > 1:
+        return
     if not peers:
         raise NotApplicable("one node alone has nothing to be compared with")
     own = case.data.digest
@@ -42,6 +45,17 @@ def find(case: Case) -> Iterator[Finding]:
                 f"At revision {own[0]} this member holds other data than {node.name}'s",
                 (database.evidence(f"{own[1]} at revision {own[0]}"), there),
             )
+
+
+def _answered(case: Case) -> Iterator[Finding]:
+    """The members' own hashes, where they run: all of one revision."""
+    state = asked(case.node)
+    hashes = [answer for answer in state.hashes if answer.hash is not None] if state else []
+    if len({answer.hash for answer in hashes}) > 1:
+        yield Finding(
+            f"At revision {hashes[0].revision} the running members hold different data",
+            tuple(answer.evidence for answer in hashes),
+        )
 
 
 def _logged(case: Case) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.etcd import said
+from manifests.etcd import asked, said
+from manifests.live import ETCD
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = (
@@ -31,7 +32,15 @@ REFUSED = r"database space exceeded|(?i:alarm[: ]NOSPACE)|\"alarm\":\"NOSPACE"
 def find(case: Case) -> Iterator[Finding]:
     etcd = case.node.etcd
     quota, told = _quota(case)
-    line = _line(case)
+    state = asked(case.node)
+    line = _line(case) if state is None else None
+    called = {one.id: one.name for one in state.members} if state else {}
+    for member, kind in state.alarms if state else ():
+        if kind == "NOSPACE":
+            who = called.get(member) or f"{member:x}"
+            answer = Evidence(ETCD, None, f"alarm NOSPACE of {who}")
+            yield Finding(f"etcd refuses writes: the NOSPACE alarm of {who} is raised", (answer, told))
+            return
     try:
         db = case.database
         alarms = [alarm for alarm in db.cluster.alarms if alarm.kind == "NOSPACE"]

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.etcd import recent_log
+from manifests.etcd import asked, recent_log
 from manifests.identity import members, url_addresses
 from manifests.logs import Line
 
@@ -32,6 +32,9 @@ DIALLED = re.compile(r"dial tcp \[?([0-9a-fA-F.:]+?)\]?:\d+: ")
 
 
 def find(case: Case) -> Iterator[Finding]:
+    state = asked(case.node)
+    if state is not None and any(answer.leader for answer in state.status):
+        return  # a leader is there: the members have just elected it
     voters, said = _voters(case)
     needed = len(voters) // 2 + 1
     if len(voters) < 2:
