@@ -14,7 +14,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from snapshots.bolt import ELEMENT_SIZE, HEADER, HEADER_SIZE, LEAF
-from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
+from snapshots.mvcc import KEY_TAG, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
 from snapshots.streamrows import MASK_63, TOMBSTONE, Pages, Revisions
 from snapshots.survey import GROUP_LIMIT, SEPARATOR
 from snapshots.wire import Malformed
@@ -73,7 +73,7 @@ def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequ
     if columns is None:
         return False
     try:
-        user_keys = [checked_user_key(data, start, end) for start, end in zip(middles, ends, strict=True)]
+        user_keys = _user_keys(data, middles, ends)
     except Malformed:
         return False
     row = len(revisions.main)
@@ -84,6 +84,28 @@ def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequ
                 crc = crc32c(region)
             pages.add(leaf.number, (leaf.end - leaf.at) // size - 1, row + place, leaf.elements, crc, last - floor)
     return True
+
+
+def _user_keys(data: bytes, starts: list[int], ends: list[int]) -> list[bytes]:
+    """`checked_user_key` of each, with the length of a value below 16 KiB read in place. Raises Malformed."""
+    match = NUMBERS.match
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        size = data[start + 1] if end - start > 1 and data[start] == KEY_TAG else 0x80
+        stop = start + 2 + size
+        numbers = match(data, stop) if size < 0x80 else None
+        at = numbers.end() if numbers else end
+        if at + 2 < end and data[at] == VALUE_TAG:
+            low, high = data[at + 1], data[at + 2]
+            if low < 0x80:
+                at += 2 + low
+            elif high < 0x80:
+                at += 3 + (low & 0x7F) + (high << 7)
+            if at == end:
+                found.append(data[start + 2 : stop])
+                continue
+        found.append(checked_user_key(data, start, end))
+    return found
 
 
 def _back_to_back(starts: list[int], ends: list[int], places: list[int], floors: list[int]) -> bool:

@@ -12,6 +12,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
+from operator import le, lt
 
 from crc32c import crc32c
 
@@ -115,6 +117,8 @@ def _whole_page(walk: Walk, number: int, low: bytes | None, high: bytes | None, 
         elif flags == BRANCH and depth <= MAX_DEPTH:
             keys, children = over.children(page)
             _check_order(walk, number, keys, None, low, high)
+            if _together(walk, keys, children, high):
+                return
             for child, lowest, highest in zip(children, keys, [*keys[1:], high], strict=True):
                 _descend(walk, child, lowest, highest, depth + 1)
         else:
@@ -163,12 +167,48 @@ def _take_row(walk: Walk, number: int, row: int, low: bytes | None, high: bytes 
         walk.blame(number, "holds revisions where the top level's buckets belong")
 
 
+def _together(walk: Walk, keys: list[bytes], children: tuple[int, ...], high: bytes | None) -> bool:
+    """Takes the children of one branch as columns; False, and nothing taken, where not all are sound leaves of
+    revisions, in order, within their bounds and not referred to before.
+    """
+    pages, revisions = walk.pages, walk.revisions
+    if walk.bucket != b"key" or min(children) < bbolt.FIRST_DATA_PAGE or max(children) >= walk.bolt.meta.pages:
+        return False
+    rows = [pages.leaf_at[child] - 1 for child in children]
+    overflows = [pages.overflow[row] for row in rows] if min(rows) >= 0 else []
+    spans = sorted(zip(children, overflows, strict=True)) if overflows else []
+    apart = all(one + over < other for (one, over), (other, _) in pairwise(spans))
+    if not spans or not apart or not pages.faults.keys().isdisjoint(children):
+        return False
+    if any(walk.seen.find(1, one, one + over + 1) >= 0 for one, over in spans):
+        return False
+    firsts = [pages.first[row] for row in rows]
+    counts = [pages.count[row] for row in rows]
+    lows = [revisions.revision(first) for first in firsts]
+    lasts = [revisions.revision(first + count - 1) for first, count in zip(firsts, counts, strict=True)]
+    bounds = [*keys[1:], high]
+    ordered = all(map(le, keys, lows)) and all(
+        bound is None or last < bound for last, bound in zip(lasts, bounds, strict=True)
+    )
+    if not ordered or (walk.previous is not None and lows[0] <= walk.previous) or not all(map(lt, lasts, lows[1:])):
+        return False
+    crc = walk.crc
+    for child, over, row in zip(children, overflows, rows, strict=True):
+        walk.seen[child : child + over + 1] = b"\1" * (over + 1)
+        size = pages.size[row]
+        crc = _carry(crc, size) ^ pages.crc[row]
+    walk.crc, walk.previous = crc, lasts[-1]
+    walk.pairs += sum(counts)
+    walk.leaves.extend(rows)
+    return True
+
+
 def _carry(crc: int, size: int) -> int:
     """What `crc` becomes over `size` bytes that are yet to be xored in."""
-    over = crc
-    for step in (*(len(ZEROS) for _ in range(size // len(ZEROS))), size % len(ZEROS)):
-        over = crc32c(ZEROS[:step], over)
-    return over ^ _crc_of_zeros(size)
+    zeros = _crc_of_zeros(size)
+    while size > len(ZEROS):
+        crc, size = crc32c(ZEROS, crc), size - len(ZEROS)
+    return crc32c(ZEROS[:size], crc) ^ zeros
 
 
 @lru_cache(maxsize=1 << 14)
