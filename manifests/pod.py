@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct
+
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence
 from manifests.document import Document
@@ -15,8 +17,7 @@ from manifests.document import Document
 IMAGE = re.compile(r"^(?P<name>.+?)(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>[\w+.-]+:[0-9a-fA-F]+))?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One flag as given: `name` without dashes, with the hyphens that Kubernetes makes of underscores."""
 
     name: str
@@ -27,16 +28,14 @@ class Flag:
         return f"--{self.name}={self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One element of a container's command or args, before it is read as a flag."""
 
     text: str
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A volume as a container sees it. `host_path` is None for volumes that are not hostPath."""
 
     path: str
@@ -46,8 +45,7 @@ class Mount:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """`kind` is livenessProbe, readinessProbe or startupProbe; `action` httpGet, tcpSocket, exec or grpc.
 
     `port` is the number, after a name was looked up in the container's ports; None where it names none of them.
