@@ -31,6 +31,7 @@ from manifests.sockets import listening
 MANIFESTS = "/etc/kubernetes/manifests"
 PKI = "/etc/kubernetes/pki"
 HOME_CONFIG = "/root/.kube/config"
+EXPIRY_DAYS = 30
 PEM_SUFFIXES = (".crt", ".pem", ".key", ".pub")
 EPOCH = datetime.fromtimestamp(0, UTC)
 KUBEADM_CONFIGS = (
@@ -46,14 +47,15 @@ def read(root: Root, at: datetime | None = None) -> Node:
     return seen(capture(root), at)
 
 
-def seen(taken: Capture, at: datetime | None = None) -> Node:
-    return Node(taken, at or taken.at or datetime.now(UTC))
+def seen(taken: Capture, at: datetime | None = None, expiry_days: int = EXPIRY_DAYS) -> Node:
+    return Node(taken, at or taken.at or datetime.now(UTC), expiry_days)
 
 
 @dataclass(frozen=True)
 class Node:
     capture: Capture = field(repr=False)
     at: datetime
+    expiry_days: int = EXPIRY_DAYS  # how far ahead the end of a certificate is worth a warning
 
     # ---- files
 

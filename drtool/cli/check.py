@@ -16,6 +16,7 @@ from drtool.commands.tree import opened
 from drtool.core.causes import Judged
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Role, Severity, Status
+from manifests.node import EXPIRY_DAYS
 
 MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
 
@@ -53,17 +54,30 @@ class Moment(click.ParamType[datetime]):
     show_default=True,
     help="Exit 4 when a finding is at least this bad.",
 )
+@click.option(
+    "--expiry-days",
+    type=click.IntRange(min=0),
+    default=EXPIRY_DAYS,
+    show_default=True,
+    help="Warn of certificates that end within so many days.",
+)
 @click.option("--no-probe", is_flag=True, help="Read files only: ask no endpoint, runtime or unit of this machine.")
 @output_option
 def command(
-    roots: tuple[Path, ...], db: Path | None, at: datetime | None, fail_on: str, no_probe: bool, output: str
+    roots: tuple[Path, ...],
+    db: Path | None,
+    at: datetime | None,
+    fail_on: str,
+    expiry_days: int,
+    no_probe: bool,
+    output: str,
 ) -> int:
     """Read the node and name root causes first, then consequences and risks."""
     if db is not None:
         return _db(db, fail_on, output)
     with ExitStack() as stack:
         trees = [stack.enter_context(opened(root)) for root in roots]
-        reports = check_together(trees, at, probe=not no_probe)
+        reports = check_together(trees, at, not no_probe, expiry_days)
     emit(together_as_data(reports), output, lambda: "\n\n".join(as_text(report) for report in reports))
     worst = max((severity for report in reports if (severity := report.worst()) is not None), default=None)
     if worst is not None and worst >= Severity[fail_on.upper()]:

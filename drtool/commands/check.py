@@ -23,7 +23,7 @@ from drtool.host.root import Root
 from manifests.certificates import utc
 from manifests.etcd import data_directory, wal_directory
 from manifests.layout import Layout
-from manifests.node import Node, seen
+from manifests.node import EXPIRY_DAYS, Node, seen
 from snapshots.facts import DataDirectory, compared, look
 from snapshots.kept import decode
 
@@ -57,7 +57,9 @@ def check(root: Root, at: datetime | None = None, probe: bool = True) -> Report:
     return check_together((root,), at, probe)[0]
 
 
-def check_together(roots: Sequence[Root], at: datetime | None = None, probe: bool = True) -> tuple[Report, ...]:
+def check_together(
+    roots: Sequence[Root], at: datetime | None = None, probe: bool = True, expiry_days: int = EXPIRY_DAYS
+) -> tuple[Report, ...]:
     """A report for each root, in order; each node is judged with the others beside it. CannotTell for no directory."""
     nodes = []
     for root in roots:
@@ -65,7 +67,7 @@ def check_together(roots: Sequence[Root], at: datetime | None = None, probe: boo
             raise CannotTell(
                 f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
             )
-        nodes.append(seen(gather(root, probe), at))
+        nodes.append(seen(gather(root, probe), at, expiry_days))
     return judged_together(roots, nodes)
 
 

@@ -12,7 +12,7 @@ from drtool.core.report import Severity
 from tests.builders.real import real
 from tests.builders.tree import NOW, Tree, laid
 
-SINGLE = ("made", "single-1.37", "lab-live-1.37")
+SINGLE = ("made", "lab-live-1.37")
 SECOND = ("ha-vip-cp2-1.37", "lab-one-door-cp2-1.37")
 
 

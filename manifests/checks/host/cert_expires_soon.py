@@ -1,4 +1,4 @@
-"""A certificate in use expires within 30 days.
+"""A certificate in use expires soon: within 30 days, or as `drtool check --expiry-days` says.
 
 kubeadm renews leafs when it upgrades a node, and never by itself. Files of the kubelet's rotation that no link names
 any more are left out.
@@ -15,13 +15,13 @@ from manifests.node import Node
 from manifests.validity import cas, leaves
 
 SEVERITY = Severity.WARNING
-SOON = timedelta(days=30)
 
 
 def find(node: Node) -> Iterator[Finding]:
+    soon = timedelta(days=node.expiry_days)
     for term in (*cas(node), *leaves(node)):
         left = term.certificate.not_after - node.at
-        if timedelta(0) <= left <= SOON:
+        if timedelta(0) <= left <= soon:
             until = utc(term.certificate.not_after)
             yield Finding(
                 f"{term.what[0].upper()}{term.what[1:]} expires in {left.days} days",

@@ -25,7 +25,7 @@ from manifests.validity import SKEW, cas, leaves
 SEVERITY = Severity.WARNING
 EXPLAINS = ("cert-not-yet-valid", "renewed-not-reloaded")
 BACK = timedelta(minutes=5)
-X509 = re.compile(r"certificate has expired or is not yet valid")
+EARLY = re.compile(r"not yet valid: current time \S+ is before")
 DRIFT = r"clock difference against peer|prober found high clock drift|high clock drift"
 
 
@@ -58,7 +58,7 @@ def _steps(node: Node, unit: str, lines: tuple[Line, ...]) -> Iterator[Finding]:
 
 def _harm(node: Node, after: tuple[Line, ...]) -> tuple[Evidence, ...]:
     """Certificates that are refused because of it: by a log line after the step, or by the moment that is judged by."""
-    refused = [line.evidence for line in after if X509.search(line.text)]
+    refused = [line.evidence for line in after if EARLY.search(line.text)]
     try:
         early = [
             t.certificate.evidence for t in (*cas(node), *leaves(node)) if t.certificate.not_before > node.at + SKEW

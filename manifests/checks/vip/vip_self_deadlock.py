@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Finding, Severity
-from manifests.addresses import address_of
 from manifests.identity import members
 from manifests.kube_vip import lock_errors, the_kube_vip
 from manifests.node import Node
@@ -28,7 +27,9 @@ def find(node: Node) -> Iterator[Finding]:
     config = node.kubeconfigs.get(mounted[0])
     if config is None:
         raise EvidenceMissing(f"{mounted[0]} is not in this tree")
-    by_address = vip.address is not None and vip.address in {address_of(config.host), *node.resolve(config.host)}
+    given = vip.value("address", "vip_address").partition("/")[0]
+    same = given.lower() == config.host.lower() and bool(given)
+    by_address = same or (vip.address is not None and vip.address in node.resolve(config.host))
     if vip.local_override or "kubernetes" in node.hosts or not by_address:
         return
     errors = lock_errors(node, UNREACHED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -308,3 +309,10 @@ def test_a_new_ca_with_the_old_key_is_trusted(tree: Tree) -> None:
     found = outcomes(tree.node())
     assert found["issuer-mismatch"].status is Status.PASSED
     assert found["key-pair-mismatch"].status is Status.FAILED  # ca.key is the new CA's
+
+
+def test_how_soon_is_soon_can_be_told(tree: Tree) -> None:
+    reissue(tree, "apiserver", life=90 * DAY)
+    assert outcomes(tree.node())["cert-expires-soon"].status is Status.PASSED
+    patient = replace(tree.node(), expiry_days=120)
+    assert outcomes(patient)["cert-expires-soon"].status is Status.FAILED
