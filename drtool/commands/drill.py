@@ -12,7 +12,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,13 +30,15 @@ from manifests.expected import CLIENT, SERVER
 from manifests.issuing import issue, issue_authority, new_key
 from snapshots import hashkv, inventory, mvcc, scratch
 from snapshots.bundle import Bundle
-from snapshots.catalog import Backup, Record, Report
+from snapshots.catalog import Backup, Record, Report, report_name
 from snapshots.etcd import Etcd, EtcdAccess
 from snapshots.figures import prefix_of
 from snapshots.restore import Restored
-from snapshots.stores.store import StoreFailed
+from snapshots.stores.store import StoreFailed, whole
 
 NAME = "drill"
+LARGEST_REPORT = 1 << 20
+NEVER_PROVEN = ("controllers, kubelets, networks, webhooks and workloads: quarantined, none is started",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def drill(held: Shelf, backup: Backup, wish: Wish, listener: Listener = silent) 
             rto=round(sum(phase.seconds for phase in run.phases), 3),
             phases=tuple(run.phases),
             proven=tuple(run.proven),
-            not_proven=tuple(run.not_proven),
+            not_proven=(*run.not_proven, *NEVER_PROVEN),
             etcd=run.etcd_version,
             kubernetes=run.api_version,
             kept=str(directory) if wish.keep else "",
@@ -319,3 +321,15 @@ def choose(held: Shelf, wanted: str, cluster: str = "", which: str = "") -> Back
         raise NotFound(f"{held.store.url} holds no verified backup")
     good.sort(key=lambda one: one.record.taken_at)
     return good[0] if which == "oldest" else random.choice(good)  # noqa: S311 - any of them will do
+
+
+def past(held: Shelf, cluster: str) -> tuple[Drill, ...]:
+    """Drills that the store remembers of a cluster, oldest first; what cannot be read is left out."""
+    found = []
+    for backup in held.inventory(cluster).backups:
+        for report in backup.reports:
+            if report.kind == "drill":
+                with suppress(StoreFailed, NotFound, msgspec.MsgspecError):
+                    data = whole(held.store, f"{backup.record.path}/{report_name(report)}", LARGEST_REPORT)
+                    found.append(msgspec.json.decode(data, type=Drill))
+    return tuple(sorted(found, key=lambda drill: drill.at))

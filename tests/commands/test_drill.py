@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
 from drtool.commands.backup import backup
-from drtool.commands.drill import Wish, choose, drill
+from drtool.commands.drill import Wish, choose, drill, past
+from drtool.commands.drill_report import html, openmetrics
 from drtool.commands.fetch import Shelf, shelf
+from drtool.commands.fleet import Target, fleet, job
 from drtool.commands.scratch_node import ScratchNode, lay_scratch
 from drtool.config import Config, Spool, StoreConfig
-from drtool.core.errors import NotFound
+from drtool.core.errors import NotFound, UsageError
 from snapshots import seal
 
 
@@ -97,6 +102,53 @@ def test_a_program_that_is_no_etcd(held: Shelf, scratch_space: Path) -> None:
     found = drill(held, choose(held, ""), Wish(etcd="/bin/true"))
     assert not found.good
     assert "/bin/true is no etcd" in found.failed
+
+
+def test_the_report_is_one_page_that_fetches_nothing(held: Shelf, scratch_space: Path) -> None:
+    found = drill(held, choose(held, ""), Wish())
+    found = msgspec.structs.replace(found, not_proven=("<script>alert(1)</script>",))
+    page = html(found, past(held, found.cluster))
+    assert "PROVEN" in page
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "src=" not in page
+    assert "href=" not in page
+    assert page.count("<rect") == len(found.phases) + 2
+    bad = html(msgspec.structs.replace(found, good=False, failed="boot etcd: it ended"), ())
+    assert "FAILED at boot etcd: it ended" in bad
+
+
+def test_the_metrics_are_openmetrics_without_timestamps(held: Shelf, scratch_space: Path) -> None:
+    text = openmetrics(drill(held, choose(held, ""), Wish()))
+    assert text.endswith("# EOF\n")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert len(lines) == 5
+    assert all(len(line.split()) == 2 for line in lines)
+    assert any(line.startswith("drtool_drill_last_success{") and line.endswith(" 1.0") for line in lines)
+
+
+def test_the_fleet_knows_who_is_late(held: Shelf, scratch_space: Path) -> None:
+    target = Target(timedelta(hours=26), timedelta(days=8))
+    now = datetime.now(UTC)
+    (standing,) = fleet(held, target, now)
+    assert standing.late == ("never drilled",)
+    drill(held, choose(held, ""), Wish())
+    assert fleet(held, target, datetime.now(UTC))[0].late == ()
+    late = fleet(held, target, now + timedelta(days=30))[0].late
+    assert late == ("newest verified backup is 30 d old", "last good drill is 30 d old")
+
+
+def test_the_job_drills_one_cluster_an_index(held: Shelf) -> None:
+    standings = fleet(held, Target(timedelta(hours=1), timedelta(hours=1)), datetime.now(UTC))
+    config, manifest = yaml.safe_load_all(job(standings, "registry.example/drtool:0.1.0", "drtool", 4))
+    assert config["data"]["clusters"].split() == [standings[0].cluster]
+    assert manifest["spec"]["completions"] == 1
+    assert manifest["spec"]["completionMode"] == "Indexed"
+    assert "$((JOB_COMPLETION_INDEX + 1))" in manifest["spec"]["template"]["spec"]["containers"][0]["args"][0]
+    with pytest.raises(NotFound):
+        job((), "image", "drtool", 1)
+    with pytest.raises(UsageError):
+        job(standings, "no image", "drtool", 1)
 
 
 def test_an_empty_store(tmp_path: Path) -> None:
