@@ -425,3 +425,16 @@ def test_readiness_names_the_part_that_fails(tree: Tree) -> None:
     assert findings(tree, "component-not-ready")[0].title == "kube-apiserver is not ready: etcd"
     tree.write("/drtool/probes.json", json.dumps([{**probe, "ok": True}]))
     assert status(tree, "component-not-ready") is Status.PASSED
+
+
+@pytest.mark.parametrize(("age", "attempt", "severity"), [(30, 0, Severity.WARNING), (900, 0, None), (30, 9, None)])
+def test_a_program_that_has_just_started_may_not_be_ready(
+    tree: Tree, age: int, attempt: int, severity: Severity | None
+) -> None:
+    made = container("kube-scheduler", "RUNNING", created=int(NOW.timestamp()) - age) | {
+        "metadata": {"attempt": attempt}
+    }
+    tree.write("/drtool/containers.json", json.dumps({"containers": [made]}))
+    probe = {"component": "kube-scheduler", "kind": "http", "url": "https://127.0.0.1:10259/readyz", "status": 500}
+    tree.write("/drtool/probes.json", json.dumps([{**probe, "ok": False, "failing": ["sched-handler-sync"]}]))
+    assert [finding.severity for finding in findings(tree, "component-not-ready")] == [severity]
