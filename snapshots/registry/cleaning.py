@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from snapshots.registry.envelope import MISTYPED
 from snapshots.registry.objects import Object, at
 
 SERVER_FILLED = (
@@ -53,6 +54,14 @@ def order(body: Mapping[str, Any]) -> tuple[int, str, str, str]:
 
 def reason_to_leave_out(found: Object, remade: Callable[[str], bool]) -> str:
     """Why an object is not written; "" for one that is. `remade(uid)`: its owner is alive, or is written too."""
+    try:
+        cleaned(found.body, remade, remade)
+        return _reason(found, remade)
+    except MISTYPED:
+        return "a field has a type that no API server takes"
+
+
+def _reason(found: Object, remade: Callable[[str], bool]) -> str:
     if found.trouble:
         return found.trouble
     if found.kind in SELF_MADE:

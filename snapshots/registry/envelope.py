@@ -15,6 +15,8 @@ from snapshots.registry import cbor, fields, protobuf
 PROTOBUF_MAGIC = b"k8s\x00"
 ENCRYPTED_MAGIC = b"k8s:enc:"
 TYPE_META, RAW = 1 << 3 | wire.BYTES, 2 << 3 | wire.BYTES
+MISTYPED = (TypeError, AttributeError, ValueError, KeyError)
+"""What reading a field raises that has a type which no API server stores: a db was edited by hand."""
 LARGEST = 32 << 20
 """Bytes: etcd takes 1.5 MiB by default and advises against more than 10; beyond this a value is not read."""
 
@@ -53,18 +55,34 @@ def decode(value: bytes, managed: bool = True) -> dict[str, Any]:
         if found is Encoding.PROTOBUF:
             return _protobuf(value, managed)
         if found is Encoding.JSON:
-            body = msgspec.json.decode(value)
+            body: dict[str, Any] = msgspec.json.decode(value)
         elif found is Encoding.CBOR:
             body = cbor.decode(value)
         else:
             raise Damaged(f"{found} value: neither protobuf, JSON nor CBOR" if value else "the value is empty")
     except (wire.Malformed, cbor.Malformed, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise Damaged(f"bad {found}: {wrong or 'nested too deep'}") from wrong
-    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
-        raise Damaged(f"the {found} is no object")
+    wrong_part = _wrong_part(body)
+    if wrong_part:
+        raise Damaged(f"{wrong_part} in the {found} is not what every object has there")
     if not managed and "metadata" in body:
         body["metadata"].pop("managedFields", None)
     return body
+
+
+def _wrong_part(body: Any) -> str:
+    """The first part that has another type than in all objects; "" where there is none."""
+    if not isinstance(body, dict):
+        return "the whole"
+    metadata = body.get("metadata", {})
+    if not isinstance(metadata, dict):
+        return "metadata"
+    for name in ("labels", "annotations"):
+        if not isinstance(metadata.get(name) or {}, dict):
+            return f"metadata.{name}"
+    owners = metadata.get("ownerReferences") or []
+    listed = isinstance(owners, list) and all(isinstance(owner, dict) for owner in owners)
+    return "" if listed else "metadata.ownerReferences"
 
 
 def _protobuf(value: bytes, managed: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from snapshots.mvcc import Change
 from snapshots.registry import encryption, envelope, keys, served
 from snapshots.registry.encryption import Keys, Locked
-from snapshots.registry.envelope import Damaged
+from snapshots.registry.envelope import MISTYPED, Damaged
 from snapshots.registry.keys import PREFIX, Place
 from snapshots.registry.resources import Resource, Resources, resources
 
@@ -94,7 +94,7 @@ def read(pair: Pair, place: Place, secrets: Keys, managed: bool = True) -> Objec
     """The object as kubectl shows it, without managedFields where not `managed`."""
     trouble = ""
     try:
-        body = served.served(envelope.decode(encryption.opened(pair.value, pair.key, secrets), managed))
+        body = _served(envelope.decode(encryption.opened(pair.value, pair.key, secrets), managed))
         metadata = body.get("metadata") or {}
         body["metadata"] = metadata | {"resourceVersion": str(pair.mod_revision)}
     except Locked as locked:
@@ -109,6 +109,13 @@ def read(pair: Pair, place: Place, secrets: Keys, managed: bool = True) -> Objec
 
 def _no_changes(_: bytes) -> Iterable[Change]:
     return ()
+
+
+def _served(body: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return served.served(body)
+    except MISTYPED as wrong:
+        raise Damaged("a field has a type that no API server stores") from wrong
 
 
 @dataclass(frozen=True)

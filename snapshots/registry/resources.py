@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from drtool.core.errors import UsageError
+from snapshots.registry.envelope import MISTYPED
 from snapshots.registry.keys import Place, prefix_of
 
 IN_KEY = ("apiextensions.k8s.io", "apiregistration.k8s.io")
@@ -92,6 +93,13 @@ def defined(definition: dict[str, Any]) -> Resource | None:
     )
 
 
+def _defined(definition: dict[str, Any]) -> Resource | None:
+    try:
+        return defined(definition)
+    except MISTYPED:
+        return None
+
+
 def _column(column: dict[str, Any]) -> PrinterColumn:
     wide = int(column.get("priority") or 0) >= WIDE_PRIORITY
     return PrinterColumn(
@@ -144,5 +152,5 @@ class Resources:
 
 
 def resources(definitions: Iterable[dict[str, Any]] = ()) -> Resources:
-    custom = (defined(each) for each in definitions)
+    custom = map(_defined, definitions)
     return Resources((*built_in(), *(each for each in custom if each is not None)))

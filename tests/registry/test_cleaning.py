@@ -148,3 +148,8 @@ def test_what_others_need_comes_first_and_webhooks_last() -> None:
     bodies: list[dict[str, Any]] = [{"kind": kind, "metadata": {"name": "x"}} for kind in [*kinds, "Namespace"]]
     ordered = [body["kind"] for body in sorted(bodies, key=order)]
     assert ordered == ["Namespace", "CustomResourceDefinition", "Secret", "Service", "Deployment", "Widget", kinds[0]]
+
+
+def test_a_field_of_a_type_that_no_server_takes_leaves_its_object_out() -> None:
+    found = made("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: b}\nstatus: {conditions: true}")
+    assert reason_to_leave_out(found, nobody) == "a field has a type that no API server takes"

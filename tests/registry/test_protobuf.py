@@ -83,7 +83,17 @@ def test_a_huge_map_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_envelope_is_damaged() -> None:
-    for value in (b"", b"k8s", b"plain text", b"k8s\x00\xff", b"{", b"[1]", b'{"metadata": 1}', b"\xd9\xd9\xf7\xbf"):
+    for value in (
+        b"",
+        b"k8s",
+        b"plain text",
+        b"k8s\x00\xff",
+        b"{",
+        b"[1]",
+        b'{"metadata": 1}',
+        b'{"metadata": {"labels": "x"}}',
+        b"\xd9\xd9\xf7\xbf",
+    ):
         with pytest.raises(envelope.Damaged):
             envelope.decode(value)
 

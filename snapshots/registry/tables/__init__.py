@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from snapshots.registry.envelope import MISTYPED
 from snapshots.registry.objects import Object
 from snapshots.registry.resources import Resource
 from snapshots.registry.tables import custom, network, nodes, policy, storage, workloads
@@ -44,7 +45,7 @@ def _cell(column: Column, found: Object, now: datetime) -> str:
     """Values of a type that no API server takes, as a db edited by hand may hold, spoil their own cell only."""
     try:
         return column.cell(found.body, now)
-    except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
+    except (*MISTYPED, OverflowError):
         return INVALID
 
 
