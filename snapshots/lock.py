@@ -101,6 +101,8 @@ def _acquire(store: Store, cluster: str, me: Owner) -> Lease:
             raise Locked(f"another backup of this cluster runs: {other}", "wait for it, or let its time run out")
         predecessors += other.backups
     mine = top + 1
+    # What the dead were at is this run's to clean up; should it die too before it has, the next one's.
+    me = msgspec.structs.replace(me, backups=(*me.backups, *predecessors))
     try:
         store.put(_key(cluster, mine), msgspec.json.encode(me), if_absent=True)
     except KeyExists as taken:

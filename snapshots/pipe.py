@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-CAPACITY = 4 << 20
+CAPACITY = 1 << 20
 
 
 class Pipe:

@@ -209,22 +209,39 @@ def opened(pieces: Iterable[bytes], keys: list[Any], name: str) -> Iterator[byte
 
     Raises CannotOpen where no key fits, Unsound where the bytes are damaged or cut; errors of `pieces` pass through.
     """
-    yield from _decompressed(_decrypted(pieces, keys, name) if keys else pieces, name)
+    plain = _decompressed(_decrypted(pieces, keys, name) if keys else pieces, name)
+
+    def pump(pipe: Pipe) -> None:
+        for piece in plain:
+            pipe.write(piece)
+
+    yield from _ahead(pump, "zstd")
 
 
 def _decrypted(pieces: Iterable[bytes], keys: list[Any], name: str) -> Iterator[bytes]:
-    pipe = Pipe()
-
-    def run() -> None:
+    def pump(pipe: Pipe) -> None:
         reader, writer = _Reader(pieces), _Writer(pipe.write, GATHER)
         try:
             pyrage.decrypt_io(reader, writer, keys)
             writer.flush()
+        except Exception as failed:  # noqa: BLE001 - pyrage's errors have no common base
+            raise reader.error or writer.error or _refusal(failed, name) from None
+
+    yield from _ahead(pump, "age")
+
+
+def _ahead(pump: Callable[[Pipe], None], name: str) -> Iterator[bytes]:
+    """What `pump` writes into a pipe, from a thread of its own; its errors come out here."""
+    pipe = Pipe()
+
+    def run() -> None:
+        try:
+            pump(pipe)
             pipe.close()
         except BaseException as failed:  # noqa: BLE001 - carried to the reading thread, which raises it
-            pipe.fail(reader.error or writer.error or _refusal(failed, name))
+            pipe.fail(failed)
 
-    thread = threading.Thread(target=run, name="age", daemon=True)
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     try:
         while piece := pipe.read():

@@ -84,6 +84,15 @@ def test_a_holder_whose_process_is_gone_is_passed_over_and_named(store: Director
         assert lease.predecessors == ("dead", "half")
 
 
+def test_one_that_dies_before_it_has_cleaned_up_hands_all_of_it_on(store: DirectoryStore) -> None:
+    left_by_a_dead_process(store)
+    left_by_a_dead_process(store)
+    with lock.held(store, CLUSTER, lock.owner("cp-1", ("b",), HOUR)) as lease:
+        assert lease.predecessors == ("dead", "dead", "half", "half")
+    with lock.held(store, CLUSTER, lock.owner("cp-1", ("b",), HOUR)) as lease:
+        assert lease.predecessors == ()
+
+
 def test_of_another_machine_nothing_is_proven_before_its_time_is_up(store: DirectoryStore) -> None:
     elsewhere = replace(lock.owner("cp-2", ("dead",), HOUR), boot="another machine")
     context = lock.held(store, CLUSTER, elsewhere)
