@@ -241,7 +241,7 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     take(_expanded(root, DISTRIBUTIONS), 0)
     take(_expanded(root, (*PROGRAMS, *PREFLIGHT, *DATA)), 0)
     take(_named(entries.values()), MIB)
-    for directory in _static_pod_directories(entries):
+    for directory in _kubelet_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)
     take(_expanded(root, LOGS), 512 * KIB, tail=True)
     return _capture(entries, listings, root.live, told)
@@ -275,12 +275,14 @@ def _named(entries: Iterable[Entry]) -> list[str]:
     return list(found)[:MAX_NAMED]
 
 
-def _static_pod_directories(entries: Mapping[str, Entry]) -> set[str]:
-    """Where the kubelet looks for static Pods, when that is not the usual place."""
+def _kubelet_directories(entries: Mapping[str, Entry]) -> set[str]:
+    """Where the kubelet looks for static Pods, when that is not the usual place, and for drop-ins of its settings."""
     found = set()
     for entry in entries.values():
         if entry.data is not None and entry.path.startswith(("/var/lib/kubelet/", "/etc/", "/usr/lib/", "/lib/")):
-            for match in re.finditer(rb"(?:staticPodPath: *|--pod-manifest-path[= ])[\"']?(/[^\s\"']+)", entry.data):
+            for match in re.finditer(
+                rb"(?:staticPodPath: *|--(?:pod-manifest-path|config-dir)[= ])[\"']?(/[^\s\"']+)", entry.data
+            ):
                 found.add(match[1].decode("utf-8", "replace").rstrip("/"))
     return found - {"/etc/kubernetes/manifests"}
 

@@ -45,7 +45,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Kubelet:
-    """`config` is None where its file is absent or cannot be parsed; `config_entry` then tells which."""
+    """`config` is None where its file is absent or cannot be parsed; `config_entry` then tells which.
+
+    `drop_ins` are the documents of --config-dir in the order of their names; each wins over what is before it.
+    """
 
     config_path: str
     config_entry: Entry
@@ -55,6 +58,7 @@ class Kubelet:
     version: tuple[int, int, int] | None
     version_evidence: Evidence | None
     hostname: str
+    drop_ins: tuple[Document, ...] = ()
 
     @cached_property
     def _last(self) -> dict[str, Flag]:
@@ -64,14 +68,14 @@ class Kubelet:
         return self._last.get(name)
 
     def setting(self, flag: str, *path: str, default: Any = None) -> tuple[Any, Evidence]:
-        """A value as the kubelet sees it: the flag wins over the configuration file."""
+        """A value as the kubelet sees it: the flag wins over drop-ins, and they over the configuration file."""
         given = self._last.get(flag)
         if given is not None:
             return given.value, given.evidence
-        if self.config is not None:
-            value = self.config.get(*path)
+        for document in (*reversed(self.drop_ins), *([self.config] if self.config is not None else [])):
+            value = document.get(*path)
             if value is not None:
-                return value, self.config.evidence(*path)
+                return value, document.evidence(*path)
         return default, Evidence(self.config_path)
 
     @property

@@ -7,7 +7,7 @@ has no such thing; so a check that reads it needs no guard, and nothing absent e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -276,7 +276,7 @@ class Node:
     @cached_property
     def kubelet(self) -> Kubelet:
         flags = kubelet_flags(self.kubelet_unit, self.capture.entries)
-        path = next((f.value for f in flags if f.name == "config"), "/var/lib/kubelet/config.yaml")
+        path = next((f.value for f in reversed(flags) if f.name == "config"), "/var/lib/kubelet/config.yaml")
         entry = self.capture.entry(path)
         document: Document | None = None
         problem = entry.error
@@ -284,7 +284,15 @@ class Node:
             parsed = _first_document(entry)
             document, problem = (None, str(parsed)) if isinstance(parsed, Unparsable) else (parsed, "")
         numbers, evidence = self._kubelet_version()
-        return Kubelet(path, entry, document, problem, flags, numbers, evidence, self.hostname)
+        drop_ins = tuple(self._kubelet_drop_ins(next((f.value for f in reversed(flags) if f.name == "config-dir"), "")))
+        return Kubelet(path, entry, document, problem, flags, numbers, evidence, self.hostname, drop_ins)
+
+    def _kubelet_drop_ins(self, directory: str) -> Iterator[Document]:
+        """The kubelet reads *.conf there, in the order of their names (--config-dir, beta since 1.30)."""
+        for entry in self.capture.below(directory) if directory else ():
+            document = _first_document(entry) if entry.path.endswith(".conf") else None
+            if isinstance(document, Document) and isinstance(document.data, dict):
+                yield document
 
     def _kubelet_version(self) -> tuple[tuple[int, int, int] | None, Evidence | None]:
         told = self.versions.get("kubelet")

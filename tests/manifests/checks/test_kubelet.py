@@ -309,3 +309,14 @@ def test_an_active_unit_is_healthy(tree: Tree) -> None:
     tree.write("/drtool/units.json", json.dumps(units))
     assert status(tree, "kubelet-not-running") is Status.PASSED
     assert status(tree, "runtime-not-running") is Status.PASSED
+
+
+def test_drop_ins_of_the_configuration_win_over_it(tree: Tree) -> None:
+    tree.write("/proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 2097148 0 -2\n")
+    assert causes(tree) == ("swap-active",)
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--config-dir=/etc/kubernetes/kubelet.conf.d"\n')
+    kind = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    tree.write("/etc/kubernetes/kubelet.conf.d/10-swap.conf", kind + "failSwapOn: true\n")
+    tree.write("/etc/kubernetes/kubelet.conf.d/20-swap.conf", kind + "failSwapOn: false\n")
+    tree.write("/etc/kubernetes/kubelet.conf.d/30-swap.yaml", kind + "failSwapOn: true\n")
+    assert causes(tree) == ()
