@@ -201,7 +201,7 @@ CASES: dict[str, tuple[str, Change, tuple[str, ...]]] = {
         lambda tree: tree.write(DB, tree.place(DB).read_bytes()[:100_000], 0o600),
         ("etcd-db-corrupt",),
     ),
-    "etcd-data-gone": ("single-1.37", lambda tree: tree.remove(DATA), ("etcd-data-dir-missing",)),
+    "etcd-data-gone": ("lab-live-1.37", wiped, ("etcd-data-dir-missing",)),
     "etcd-data-elsewhere": (
         "single-1.37",
         both(
@@ -280,6 +280,8 @@ HEALTHY: dict[str, tuple[str, Change]] = {
         "ha-vip-cp2-1.37",
         lambda tree: _cut_last(tree),
     ),
+    "a copy without etcd's data": ("single-1.37", lambda tree: tree.remove(DATA)),
+    "a copy of a live node without its data": ("lab-live-1.37", lambda tree: tree.remove(DATA)),
     "a torn last record": ("lab-live-1.37", lambda tree: _tear_last(tree)),
     "the unused tail is cut off": ("single-1.37", lambda tree: _trim(tree)),
     "a received db beside the snap": (

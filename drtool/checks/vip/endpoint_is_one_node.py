@@ -22,7 +22,7 @@ from manifests.layout import Layout
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR
-EXPLAINS = ("kubeconfig-server-unknown-address", "component-not-ready")
+EXPLAINS = ("kubeconfig-server-unknown-address", "san-missing-endpoint", "component-not-ready")
 FIX = Fix("drtool move-endpoint --to HOST:6443", "moves the cluster's endpoint to a virtual address or a DNS name")
 ENDPOINT = re.compile(rb"controlPlaneEndpoint: *[\"']?([^\s\"']+)")
 ADMIN = ("admin.conf", "super-admin.conf")

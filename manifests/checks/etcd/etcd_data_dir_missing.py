@@ -65,7 +65,7 @@ def _hint_of_absence(node: Node, path: str) -> Evidence | None:
         match = GONE.search(line.text)
         if match and match[1].rstrip("/") == path:
             return line.evidence
-    return _elsewhere(node, path) or _served(node) or _copied(node)
+    return _elsewhere(node, path)
 
 
 def _elsewhere(node: Node, path: str) -> Evidence | None:
@@ -86,10 +86,3 @@ def _is_member(node: Node, place: str) -> bool:
 def _served(node: Node) -> Evidence | None:
     line = next((line for line in node.container_logs.get("etcd", ()) if SERVED.search(line.text)), None)
     return line.evidence if line else None
-
-
-def _copied(node: Node) -> Evidence | None:
-    """The kubelet's own directory beside it says that /var/lib was copied; a bundle never holds etcd's data."""
-    bundle = node.entry("/drtool/capture.json").kind != "absent"
-    state = "/var/lib/kubelet/pki"
-    return None if bundle or node.entry(state).kind == "absent" else Evidence(state, None, "there, on the same disk")

@@ -36,6 +36,7 @@ def all_of(*changes: Change) -> Change:
 
 
 TWO = "cp-1=https://192.0.2.111:2380,cp-2=https://192.0.2.112:2380"
+GONE = 'MountVolume.SetUp failed for volume "etcd-data" : hostPath type check failed: /var/lib/etcd is not a directory'
 CONFIGURED = "schedule: hourly\n"
 
 BROKEN: list[tuple[str, Change]] = [
@@ -48,7 +49,11 @@ BROKEN: list[tuple[str, Change]] = [
     ("etcd-flag-vs-version", all_of(image("3.5.24-0"), flag("feature-gates", "InitialCorruptCheck=true"))),
     ("etcd-data-dir-missing", flag("data-dir", "/data/etcd")),
     ("etcd-data-dir-missing", log('{"msg":"ready to serve client requests"}')),
-    ("etcd-data-dir-missing", lambda tree: tree.remove("/var/lib/etcd")),
+    ("etcd-data-dir-missing", all_of(lambda t: t.remove("/var/lib/etcd"), lambda t: t.journal("kubelet", GONE))),
+    (
+        "etcd-data-dir-missing",
+        all_of(lambda t: t.remove("/var/lib/etcd"), lambda t: t.write("/var/lib/etcd.bak/member/snap/db", b"\0")),
+    ),
     (
         "etcd-data-dir-permissions",
         lambda tree: tree.sub(ETCD, "securityContext:\n", "securityContext:\n    runAsUser: 9\n"),
@@ -130,6 +135,8 @@ def test_a_slow_disk_that_loses_the_leader_is_critical(tree: Tree) -> None:
 
 
 def test_what_is_missing_is_unknown(tree: Tree) -> None:
+    tree.remove("/var/lib/etcd")  # a copy of part of a node
+    assert outcomes(tree.node())["etcd-data-dir-missing"].status is Status.UNKNOWN
     image("latest")(tree)
     assert outcomes(tree.node())["etcd-version-known-bad"].status is Status.UNKNOWN
     assert outcomes(tree.node())["etcd-slow-disk"].status is Status.UNKNOWN
