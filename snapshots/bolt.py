@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import add
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple, TypeAlias
@@ -133,15 +134,14 @@ class Bolt:
         """The (first keys, page numbers) of a branch page."""
         if page.elements == 0:
             raise self.damaged(page.number, "a branch page without children")
-        table = branch_table(page.elements).unpack_from(self.data, page.offset + HEADER_SIZE)
-        keys = []
-        floor = page.offset + HEADER_SIZE + page.elements * ELEMENT_SIZE
-        for element, (pos, ksize) in enumerate(zip(table[0::3], table[1::3], strict=True)):
-            start = page.offset + HEADER_SIZE + element * ELEMENT_SIZE + pos
-            if start < floor or start + ksize > page.end:
-                raise self.damaged(page.number, f"the key of child {element} lies outside of the page")
-            keys.append(self.data[start : start + ksize])
-        return keys, table[2::3]
+        base = page.offset + HEADER_SIZE
+        floor = base + page.elements * ELEMENT_SIZE
+        table = branch_table(page.elements).unpack_from(self.data, base)
+        starts = list(map(add, range(base, floor, ELEMENT_SIZE), table[0::3]))
+        ends = list(map(add, starts, table[1::3]))
+        if min(starts) < floor or max(ends) > page.end:
+            raise self.damaged(page.number, "the key of a child lies outside of the page")
+        return [self.data[start:end] for start, end in zip(starts, ends, strict=True)], table[2::3]
 
     def leaves(self, bucket: Bucket) -> Iterator[Page]:
         """The leaf pages of a bucket in key order. A page met twice ends it with Damaged: loops cannot hang it."""

@@ -80,10 +80,13 @@ def settle(bolt: Bolt, pages: Pages, revisions: Revisions, trailer: bool | None)
     _descend(walk, bolt.meta.root, None, None)
     for name, (bucket, over) in walk.buckets.items():
         walk.crc, walk.bucket, walk.previous = crc32c(name, walk.crc), name, None
-        if bucket.inline is not None:
-            _take_whole(walk, over, bucket.inline, None, None)
-        else:
+        if bucket.inline is None:
             _descend(walk, bucket.root, None, None)
+        else:
+            try:
+                _take_whole(walk, over, bucket.inline, None, None)
+            except Damaged as fault:
+                walk.blame(fault.page, fault.reason)
         if name == b"key":
             walk.newest = walk.previous or b""
     _check_freelist(walk)

@@ -211,16 +211,23 @@ def _claim_run(walk: Survey, first: int, end: int) -> None:
 def _check_order(
     walk: Survey, page: Page, keys: Sequence[bytes], previous: bytes | None, low: bytes | None, high: bytes | None
 ) -> None:
+    if not keys:
+        return
+    if not (all(map(lt, keys, islice(keys, 1, None))) and keys[0] and (previous is None or previous < keys[0])):
+        _blame_disorder(walk, page, keys, previous)
+    if low is not None and keys[0] < low:
+        walk.blame(walk.bolt.damaged(page.number, "its first key lies before its parent's"))
+    if high is not None and keys[-1] >= high:
+        walk.blame(walk.bolt.damaged(page.number, "its last key lies beyond its parent's next one"))
+
+
+def _blame_disorder(walk: Survey, page: Page, keys: Sequence[bytes], previous: bytes | None) -> None:
     for place, key in enumerate(keys):
         if previous is not None and key <= previous:
             walk.blame(walk.bolt.damaged(page.number, f"key {place} is not after the one before it"))
         if not key:
             walk.blame(walk.bolt.damaged(page.number, f"key {place} is empty"))
         previous = key
-    if keys and low is not None and keys[0] < low:
-        walk.blame(walk.bolt.damaged(page.number, "its first key lies before its parent's"))
-    if keys and high is not None and keys[-1] >= high:
-        walk.blame(walk.bolt.damaged(page.number, "its last key lies beyond its parent's next one"))
 
 
 def _order_only(walk: Survey, page: Page, low: bytes | None, high: bytes | None) -> None:
@@ -347,7 +354,9 @@ def _take(walk: Survey, numbers: Sequence[int], overflows: Sequence[int], starts
     """Claims the pages and hashes their regions."""
     seen = walk.seen
     for number, overflow in zip(numbers, overflows, strict=True):
-        if overflow or seen[number]:
+        if overflow == 1 and not (seen[number] or seen[number + 1]):
+            seen[number] = seen[number + 1] = 1
+        elif overflow or seen[number]:
             _claim_run(walk, number, number + overflow + 1)
         else:
             seen[number] = 1
