@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from manifests.issuing import issue_authority, new_key
+from manifests.kubeadm import Design
 from tests.builders.pki import (
     CURRENT,
     DAY,
@@ -183,3 +184,38 @@ def test_an_empty_or_torn_file(name: str, path: str, data: str, tmp_path: Path) 
     tree.write(f"{PKI}/{path}", data)
     assert causes(tree) == ("pem-empty-or-garbage",)
     assert "issuer-mismatch" not in faults(tree)
+
+
+@each_single
+def test_a_serving_pair_of_another_cluster(name: str, tmp_path: Path) -> None:
+    """Whatever names it carries, it is replaced as a whole: one cause."""
+    tree = node_tree(name, tmp_path / "one")
+    other = laid(tmp_path / "two", Design("cp-9", "192.0.2.9", algorithm="RSA-2048"))
+    for suffix in (".crt", ".key"):
+        tree.write(f"{PKI}/apiserver{suffix}", other.read(f"{PKI}/apiserver{suffix}"))
+    assert causes(tree) == ("issuer-mismatch",)
+
+
+@each_single
+def test_two_certificates_exchanged(name: str, tmp_path: Path) -> None:
+    tree = node_tree(name, tmp_path)
+    one, other = (f"{PKI}/{leaf}.crt" for leaf in ("apiserver-kubelet-client", "apiserver-etcd-client"))
+    first, second = tree.read(one), tree.read(other)
+    tree.write(one, second)
+    tree.write(other, first)
+    assert causes(tree) == ("key-pair-mismatch",)
+
+
+@pytest.mark.parametrize("suffixes", [(".crt", ".key"), (".crt",)])
+def test_the_ca_of_external_etcd_overwritten(suffixes: tuple[str, ...], tmp_path: Path) -> None:
+    tree = node_tree("external-etcd-1.36", tmp_path)
+    for suffix in suffixes:
+        shutil.copyfile(tree.place(f"{PKI}/ca{suffix}"), tree.place(f"{PKI}/etcd/ca{suffix}"))
+    assert causes(tree) == ("issuer-mismatch",)
+
+
+def test_external_members_may_trust_another_ca_than_signed_them(tmp_path: Path) -> None:
+    tree = node_tree("external-etcd-1.36", tmp_path)
+    servers = issue_authority("etcd servers", BORN, new_key("ECDSA-P256"))
+    tree.write(f"{PKI}/etcd/ca.crt", servers.certificate_pem)
+    assert causes(tree) == ()

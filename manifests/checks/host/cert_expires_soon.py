@@ -27,5 +27,5 @@ def find(node: Node) -> Iterator[Finding]:
                 f"{term.what[0].upper()}{term.what[1:]} expires in {left.days} days",
                 (term.certificate.says(f"CN={term.certificate.common_name}, valid until {until}"), *term.also),
                 layer=term.layer,
-                fix=Fix("kubeadm certs renew all", "renews every leaf on this node; restart the static Pods after it"),
+                fix=Fix("drtool fix cert-expires-soon", "issues it anew with its names, and restarts who reads it"),
             )

@@ -10,7 +10,7 @@ Fix: `chmod 600` the files, `chmod 700` the data directory.
 from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
-from drtool.core.report import Evidence, Finding, Severity
+from drtool.core.report import Evidence, Finding, Fix, Severity
 from manifests.node import Node
 
 SEVERITY = Severity.WARNING
@@ -28,6 +28,7 @@ def find(node: Node) -> Iterator[Finding]:
             yield Finding(
                 f"{entry.path} can be {_what(entry.mode)} by everybody",
                 (Evidence(entry.path, None, f"mode {entry.mode:04o}, owner {entry.uid}:{entry.gid}"),),
+                fix=Fix("drtool fix key-file-readable", "takes reading and writing away from everybody but the owner"),
             )
 
 
