@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from drtool.host.machine import Host
-from manifests.steps import move_once
+from manifests.steps import move_back, move_once
 
 GRACE = {"etcd": 30}
 SHORT_GRACE = 5  # what a hard end costs the others is nothing: they keep no state
@@ -83,7 +83,7 @@ class ParkStaticPod:
         prove_stopped(host, self.program)
 
     def revert(self, host: Host) -> None:
-        unpark(host, self.path, self.to)
+        move_back(host, self.path, self.to)
 
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.to,)
@@ -101,16 +101,12 @@ class UnparkStaticPod:
         return f"start {self.program.name}: move {self.to} back to {self.path}"
 
     def apply(self, host: Host) -> None:
-        unpark(host, self.path, self.to)
+        move_once(host, self.to, self.path)
+        host.remove_empty(str(PurePosixPath(self.to).parent))
 
     def revert(self, host: Host) -> None:
         move_once(host, self.path, self.to)
         prove_stopped(host, self.program)
-
-
-def unpark(host: Host, path: str, to: str) -> None:
-    move_once(host, to, path)
-    host.remove_empty(str(PurePosixPath(to).parent))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,13 @@ class EditFile:
         self._turn(host, self.before, self.after, self.changes)
 
     def revert(self, host: Host) -> None:
-        self._turn(host, self.after, self.before, reverse(self.changes))
+        if host.remembered(self._memory) is not None:
+            self._turn(host, self.after, self.before, reverse(self.changes))
+
+    @property
+    def _memory(self) -> str:
+        """Made before the first write: without it the file is none of this step's."""
+        return f"edited{self.path.replace('/', '_')}-{self.after[:12]}"
 
     def _turn(self, host: Host, old: str, new: str, changes: tuple[Change, ...]) -> None:
         host.sweep(self.path)
@@ -44,6 +50,7 @@ class EditFile:
             return
         if found != old:
             raise Refused(f"{self.path} was changed by someone else meanwhile", "look at it, then make the plan again")
+        host.remember(self._memory, b"")
         host.replace(self.path, changed(data, changes))
 
 
@@ -85,8 +92,7 @@ class ParkFile:
         move_once(host, self.path, self.to)
 
     def revert(self, host: Host) -> None:
-        move_once(host, self.to, self.path)
-        host.remove_empty(str(PurePosixPath(self.to).parent))
+        move_back(host, self.path, self.to)
 
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.to,)
@@ -100,6 +106,13 @@ def move_once(host: Host, path: str, to: str) -> None:
         raise Refused(f"{path} is gone, and is not at {to} either", "someone moved it; find it before going on")
     host.make_directories(str(PurePosixPath(to).parent))
     host.move(path, to)
+
+
+def move_back(host: Host, path: str, to: str) -> None:
+    """What was moved to `to` returns; nothing where it never went there."""
+    if host.exists(to):
+        host.move(to, path)
+    host.remove_empty(str(PurePosixPath(to).parent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +130,8 @@ class ChangeMode:
         host.change_mode(self.path, self.after)
 
     def revert(self, host: Host) -> None:
-        host.change_mode(self.path, self.before)
+        if host.exists(self.path):
+            host.change_mode(self.path, self.before)
 
 
 @dataclass(frozen=True, slots=True)

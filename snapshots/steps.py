@@ -92,9 +92,9 @@ class SwapDataDir:
         member, new, old = self._places()
         host.make_directories(self.aside)
         if self.emptied:
-            if host.exists(member) and not host.exists(old) and host.remembered(self._memory) is None:
+            host.remember(self._memory, b"had a member" if host.exists(member) else b"")
+            if host.remembered(self._memory) and host.exists(member) and not host.exists(old):
                 host.move(member, old)
-            host.remember(self._memory, b"")
         elif host.exists(new):
             if host.exists(member):
                 host.move(member, old)
@@ -104,13 +104,19 @@ class SwapDataDir:
 
     def revert(self, host: Host) -> None:
         member, new, old = self._places()
-        made = host.exists(old) or host.remembered(self._memory) is not None if self.emptied else not host.exists(new)
-        if made and host.exists(member):
+        if self._replaced(host, new, old) and host.exists(member):
             host.make_directories(self.prepared)
             host.move(member, new)
         if host.exists(old):
             host.move(old, member)
         host.remove_empty(self.aside)
+
+    def _replaced(self, host: Host, new: str, old: str) -> bool:
+        """Whether the member that is there now is not the one from before."""
+        if not self.emptied:
+            return not host.exists(new)
+        memory = host.remembered(self._memory)
+        return host.exists(old) if memory else memory is not None and not host.exists(new)
 
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.aside, self.prepared)

@@ -1,0 +1,152 @@
+"""Plans on a node as a person meets them: one at a time, newest taken back first, listed with what they keep."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from drtool.commands import carrying
+from drtool.core.errors import NotFound, Refused, TakenBack, UsageError
+from drtool.core.plan import Event, Mark, Phase, Plan, encode
+from drtool.host.journal import DiskJournal
+from drtool.host.machine import Host
+from drtool.host.root import Root
+from drtool.plans.site import Draft
+from manifests.steps import ChangeMode, ParkFile
+
+DAY = datetime(2026, 11, 30, tzinfo=UTC)
+
+
+def plan(number: int, root: Path) -> Plan[Host]:
+    """Parks /etc/NUMBER."""
+    (root / "etc").mkdir(exist_ok=True)
+    (root / f"etc/{number}").write_text("x" * number)
+    draft = Draft("test", f"park {number}", (ParkFile(f"/etc/{number}", f"/parked-{number}/{number}"),))
+    return carrying.plan_of(draft, "lab", DAY.replace(hour=number))
+
+
+def begun(root: Path, number: int) -> Plan[Host]:
+    """A plan whose run was killed in its first step."""
+    made = plan(number, root)
+    journal = DiskJournal(Root(root), made.id)
+    journal.start(encode(made))
+    journal.record(Mark(Event.BEGUN, 0))
+    return made
+
+
+def test_plans_are_carried_out_and_taken_back_newest_first(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    one, two = plan(1, tmp_path), plan(2, tmp_path)
+    carrying.start(root, one)
+    carrying.start(root, two)
+    with pytest.raises(Refused, match="was carried out after it") as caught:
+        carrying.undo(root, one.id)
+    assert two.id in caught.value.hint
+    assert carrying.undo(root, "").id == two.id
+    assert carrying.undo(root, "").id == one.id
+    assert (tmp_path / "etc/1").exists()
+    assert [found.state.phase for found in carrying.history(root)] == [Phase.TAKEN_BACK] * 2
+    with pytest.raises(NotFound, match="no plan unfinished or done"):
+        carrying.undo(root, "")
+
+
+def test_no_other_plan_begins_while_one_is_unfinished(tmp_path: Path) -> None:
+    root, killed = Root(tmp_path), begun(tmp_path, 1)
+    with pytest.raises(Refused, match="is unfinished") as caught:
+        carrying.start(root, plan(2, tmp_path))
+    assert f"drtool resume {killed.id}" in caught.value.hint
+    assert carrying.resume(root, "").id == killed.id
+    assert not (tmp_path / "etc/1").exists()
+    carrying.start(root, plan(2, tmp_path))
+
+
+def test_a_killed_plan_can_be_taken_back_too(tmp_path: Path) -> None:
+    root, killed = Root(tmp_path), begun(tmp_path, 1)
+    carrying.undo(root, killed.id[:20])
+    assert (tmp_path / "etc/1").exists()
+    with pytest.raises(UsageError, match="is taken back"):
+        carrying.undo(root, killed.id)
+
+
+def test_what_was_moved_aside_is_listed_with_its_size(tmp_path: Path) -> None:
+    carrying.start(Root(tmp_path), plan(7, tmp_path))
+    (found,) = carrying.history(Root(tmp_path))
+    assert [(kept.path, kept.size) for kept in found.kept] == [("/parked-7/7", 7)]
+    assert found.size == 7
+    assert found.at.endswith("Z")
+    assert len(carrying.durations(Root(tmp_path), found.plan.id)) == 1
+
+
+def test_a_failing_plan_is_listed_with_its_reason(tmp_path: Path) -> None:
+    made = plan(1, tmp_path)
+    steps = (*made.steps, ChangeMode("/absent", 0, 0))
+    with pytest.raises(TakenBack, match="absent"):
+        carrying.start(Root(tmp_path), Plan(made.id, "", "lab", steps))
+    (found,) = carrying.history(Root(tmp_path))
+    assert found.state.phase is Phase.TAKEN_BACK
+    assert "No such file" in found.state.failure
+
+
+PROGRAM = """
+import sys, time
+from dataclasses import dataclass
+from pathlib import Path
+from drtool.cli._plan import telling
+from drtool.core.plan import Plan, carry_out, encode
+from drtool.host.journal import DiskJournal
+from drtool.host.root import Root
+
+@dataclass(frozen=True)
+class Slow:
+    number: int
+    def describe(self): return f"step {self.number}"
+    def apply(self, host):
+        print("at", self.number, flush=True)
+        sys.stdin.readline()
+    def revert(self, host): pass
+
+root = Root(Path(sys.argv[1]))
+plan = Plan("20261130T080000Z-test-0a1b2c", "slow", "lab", (Slow(1), Slow(2), Slow(3)))
+journal = DiskJournal(root, plan.id)
+journal.start(encode(plan))
+with telling(plan, True) as tell:
+    carry_out(plan, None, journal, tell)
+print("done", flush=True)
+"""
+
+
+def test_a_lost_session_does_not_stop_the_plan(tmp_path: Path) -> None:
+    """The terminal hangs up and nobody reads what is told: the run goes on to its end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:  # fmt: skip
+        assert run.stdin is not None
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert run.stdout.readline() == b"at 1\n"
+        run.stderr.close()
+        run.send_signal(signal.SIGHUP)
+        run.stdin.write(b"\n\n\n")
+        run.stdin.flush()
+        assert run.stdout.read() == b"at 2\nat 3\ndone\n"
+        assert run.wait() == 0
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:  # fmt: skip
+        assert run.stdout is not None
+        run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate()
+    assert b"drtool resume 20261130T080000Z-test-0a1b2c goes on with it" in said
+    marks = DiskJournal(Root(tmp_path), "20261130T080000Z-test-0a1b2c").marks()
+    assert [mark.event for mark in marks] == [Event.BEGUN]
