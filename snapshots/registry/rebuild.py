@@ -56,12 +56,16 @@ class Member(NamedTuple):
 
 
 def main() -> None:
+    sys.stdout.write(made())
+
+
+def made() -> str:
+    """The table as text; raises CalledProcessError where Go cannot have a module."""
     table: dict[str, dict[int, str]] = {}
     for release in RELEASES:
         for package, folder in _packages(release):
             _add(table, package, folder)
-    for message, fields in sorted(table.items()):
-        sys.stdout.write(f"{message}\t{';'.join(fields.values())}\n")
+    return "".join(f"{message}\t{';'.join(fields.values())}\n" for message, fields in sorted(table.items()))
 
 
 def _packages(release: str) -> Iterator[tuple[str, Path]]:
