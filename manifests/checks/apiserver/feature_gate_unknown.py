@@ -57,11 +57,11 @@ def _kubelet(node: Node) -> Iterator[Finding]:
         if flag.name == "feature-gates"
         for parts in tables.split_gates(flag.value)
     ]
-    configured = kubelet.config.get("featureGates") if kubelet.config else None
-    if kubelet.config and isinstance(configured, dict):
+    for document in (*([kubelet.config] if kubelet.config else []), *kubelet.drop_ins):
+        configured = document.get("featureGates")
         settings += [
-            Setting("", str(name), str(value).lower(), kubelet.config.evidence("featureGates", name))
-            for name, value in configured.items()
+            Setting("", str(name), str(value).lower(), document.evidence("featureGates", name))
+            for name, value in (configured.items() if isinstance(configured, dict) else ())
         ]
     if settings:
         yield from _judge("kubelet", settings, kubelet_release(node))

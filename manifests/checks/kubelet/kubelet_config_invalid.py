@@ -46,8 +46,9 @@ def find(node: Node) -> Iterator[Finding]:
             (document.evidence("kind" if kind != "KubeletConfiguration" else "apiVersion"), *named),
         )
         return
-    yield from _types(document)
-    yield from _lenient(node, document)
+    for each in (document, *kubelet.drop_ins):
+        yield from _types(each)
+        yield from _lenient(node, each)
 
 
 def _where(kubelet: Kubelet) -> Evidence:
