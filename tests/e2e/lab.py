@@ -106,6 +106,7 @@ def nodes(count: int, endpoint: str = "") -> Iterator[None]:
         raise SystemExit(f"no lab at {SCRIPT}: name its script with DRTOOL_LAB")
     with (Path(tempfile.gettempdir()) / "lab.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
+        tidy(count)
         try:
             told("node 1", lambda: lab("up", 1, *(["--endpoint", endpoint] if endpoint else [])))
             for node in range(2, count + 1):
@@ -116,6 +117,13 @@ def nodes(count: int, endpoint: str = "") -> Iterator[None]:
             yield
         finally:
             lab("down", check=False)
+            tidy(count)
+
+
+def tidy(count: int) -> None:
+    """Ends of cables whose node is gone: the kernel keeps one while anything of the node still lives."""
+    for node in range(1, count + 1):
+        subprocess.run(["ip", "-n", "lab-sw", "link", "del", f"p{node}"], capture_output=True, check=False)
 
 
 def no_dns(node: int) -> None:
