@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from crc32c import crc32c
 
+from snapshots import wire
 from snapshots.cluster import Member
 from tests.builders.member import (
     DATA,
@@ -73,13 +75,26 @@ def zeroed(tree: Tree) -> None:
 
 def alarm(member: int) -> Change:
     """alarmpb: 1 memberID, 2 alarm NOSPACE."""
-    from snapshots import wire
-
     return lambda tree: rewrite(tree, alarm=lambda _: {wire.field(1, member) + wire.field(2, 1): b""})
 
 
 def added(*listed: Member) -> Change:
     return lambda tree: rewrite(tree, members=members(*listed))
+
+
+AVC = (
+    'type=AVC msg=audit(1797289199.000:91): avc:  denied  { write } for  pid=812 comm="etcd" name="etcd" dev="sda1" '
+    "ino=5 scontext=system_u:system_r:container_t:s0:c1,c2 tcontext=unconfined_u:object_r:var_lib_t:s0 tclass=dir "
+    "permissive=0\n"
+)
+STORE = b'{"Root":{"Path":"/","Children":{"1":{"Path":"/1","Children":{"lock":{"Path":"/1/lock","Children":null}}}}}}'
+
+
+def v2_keys(tree: Tree) -> None:
+    """A .snap as 3.5 writes it, with a key of the v2 API in its store."""
+    inner = wire.field(1, STORE) + wire.field(2, wire.field(2, 10) + wire.field(3, 2))
+    snap = wire.field(1, crc32c(inner)) + wire.field(2, inner)
+    tree.write(f"{DATA}/member/snap/{2:016x}-{10:016x}.snap", snap)
 
 
 DEAD = Member(0xB8EA9F0CE19402A7, "cp-9", ("https://192.0.2.119:2380",), ("https://192.0.2.119:2379",))
@@ -229,6 +244,26 @@ CASES: dict[str, tuple[str, Change, tuple[str, ...]]] = {
         "lab-live-1.37",
         lambda tree: tree.sub("/etc/kubernetes/pki/encryption.yaml", r"\n *- identity: \{\}", ""),
         ("encryption-keys-vs-data",),
+    ),
+    "etcd-3.6-v2store-content": ("single-1.36", v2_keys, ("etcd-v2-content",)),
+    "etcd-selinux-denied": (
+        "single-1.37",
+        both(
+            lambda tree: tree.write("/etc/selinux/config", "SELINUX=enforcing\nSELINUXTYPE=targeted\n"),
+            lambda tree: tree.write("/var/log/audit/audit.log", AVC),
+            logged(LOG % ("fatal", "discovery failed", ',"error":"open /var/lib/etcd/x: permission denied"')),
+        ),
+        ("selinux-avc",),
+    ),
+    "etcd-localhost-resolves-to-non-loopback": (
+        "single-1.37",
+        both(
+            lambda tree: tree.write("/etc/hosts", "192.0.2.111 cp-1\n"),
+            lambda tree: tree.write("/etc/resolv.conf", "search example.org\nnameserver 192.0.2.1\n"),
+            logged("listen tcp 192.0.2.198:2381: bind: cannot assign requested address"),
+            lambda tree: tree.log("kube-apiserver", "dial tcp: lookup localhost: no such host"),
+        ),
+        ("localhost-unresolvable",),
     ),
     "etcd-extraargs-pinned-address-join": (
         "ha-vip-cp2-1.37",
