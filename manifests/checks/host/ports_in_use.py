@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.addresses import address_of
+from manifests.layout import Layout
 from manifests.live import Listener
 from manifests.logs import Line
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready", "kubelet-not-running")
+EVERY = "0.0.0.0"  # noqa: S104 - the programs' default
 NAME_LENGTH = 15  # the kernel cuts a program's name
 
 
@@ -35,7 +37,7 @@ class Port:
 def find(node: Node) -> Iterator[Finding]:
     ports = tuple(_ports(node))
     if not ports:
-        raise NotApplicable("no program of the control plane here")
+        raise NotApplicable("neither a control plane nor a kubelet here")
     gap: EvidenceMissing | None = None
     listeners: tuple[Listener, ...] = ()
     try:
@@ -45,7 +47,7 @@ def find(node: Node) -> Iterator[Finding]:
     for port in ports:
         here = [found for found in listeners if found.port == port.number and _same(found.address, port.bind)]
         line = _refused(node, port)
-        if any(found.command and found.command == port.program[:NAME_LENGTH] for found in here):
+        if any(found.command in _names(port.program) for found in here):
             continue
         strangers = [found for found in here if found.command]
         if strangers:
@@ -56,6 +58,11 @@ def find(node: Node) -> Iterator[Finding]:
             yield Finding(title, (line.evidence, port.evidence, *(found.evidence for found in here[:1])))
     if gap:
         raise gap
+
+
+def _names(program: str) -> tuple[str, ...]:
+    """What the kernel may call the program, and what stands in for it."""
+    return (program[:NAME_LENGTH], *(("cilium-agent", "kube-router") if program == "kube-proxy" else ()))
 
 
 def _evidence(line: Line | None) -> tuple[Evidence, ...]:
@@ -74,12 +81,25 @@ def _ports(node: Node) -> Iterator[Port]:
         text = component.value(flag, str(default))
         at = component.flag(flag).evidence if component.has(flag) else component.image_evidence
         if text.isdecimal():
-            yield Port(program, int(text), component.value("bind-address", "0.0.0.0"), at)  # noqa: S104 - the default
+            yield Port(program, int(text), component.value("bind-address", EVERY), at)
+    yield from _every_node(node)
     etcd = node.components.get("etcd")
     for name in ("listen-client-urls", "listen-peer-urls", "listen-metrics-urls"):
         for urls in etcd.all(name) if etcd else ():
             for host, number in re.findall(r"://(\[[^\]]*\]|[^:/,]*):(\d+)", urls.value):
                 yield Port("etcd", int(number), host.strip("[]"), urls.evidence)
+
+
+def _every_node(node: Node) -> Iterator[Port]:
+    """The kubelet's port, and kube-proxy's health port; the latter only where nothing but workers' things run."""
+    if "/etc/kubernetes/kubelet.conf" not in node.kubeconfigs:
+        return
+    port, evidence = node.kubelet.setting("port", "port", default=10250)
+    address, _ = node.kubelet.setting("address", "address", default=EVERY)
+    if str(port).isdecimal():
+        yield Port("kubelet", int(port), str(address), evidence)
+    if node.layout is Layout.WORKER:
+        yield Port("kube-proxy", 10256, EVERY, Evidence("/etc/kubernetes/kubelet.conf"))
 
 
 def _same(listening: str, bind: str) -> bool:
@@ -90,7 +110,8 @@ def _same(listening: str, bind: str) -> bool:
 
 def _refused(node: Node, port: Port) -> Line | None:
     """Among the last words of the program."""
-    for line in reversed(node.container_logs.get(port.program, ())[-20:]):
+    lines = node.journal("kubelet") if port.program == "kubelet" else node.container_logs.get(port.program, ())
+    for line in reversed(lines[-20:]):
         if re.search(rf":{port.number}\b.*address already in use", line.text):
             return line
     return None

@@ -355,6 +355,9 @@ def listener(tree: Tree, address: str, port: int, command: str) -> None:
         (EVERY, 8443, "haproxy", False),
         ("192.0.2.111", 2380, "etcd", False),
         ("192.0.2.100", 2380, "haproxy", False),
+        (EVERY, 10250, "node-exporter", True),
+        ("::", 10250, "kubelet", False),
+        (EVERY, 10256, "node-exporter", False),
     ],
 )
 def test_who_holds_the_ports(tree: Tree, address: str, port: int, command: str, fires: bool) -> None:
