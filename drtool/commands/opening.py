@@ -140,15 +140,15 @@ def _secrets(how: Opening) -> Keys:
         return Keys()
     from manifests.node import read
 
-    component = read(how.root).component("kube-apiserver")
-    named = component.value(ENCRYPTION_FLAG)
-    if not named:
+    component = read(how.root).components.get("kube-apiserver")
+    named = component.value(ENCRYPTION_FLAG) if component else ""
+    if component is None or not named:
         return Keys()
     path = component.container.host_path(named) or named
     entry = how.root.read(path, encryption.LARGEST_CONFIGURATION)
-    if entry.kind != "file":
-        raise NotFound(f"{path}: no such file", f"--{ENCRYPTION_FLAG} names it; give a copy with --encryption-config")
-    return encryption.parse((entry.data or b"").decode("utf-8", "replace"), path)
+    if entry.data is None:  # what is encrypted is then named as locked, and the rest can be read
+        return Keys()
+    return encryption.parse(entry.data.decode("utf-8", "replace"), path)
 
 
 def _text(path: Path) -> str:

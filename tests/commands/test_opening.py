@@ -13,6 +13,7 @@ import pytest
 from drtool.commands.history import history
 from drtool.commands.opening import LIVE, Opening, database, opened
 from drtool.core.errors import Locked, NotFound, UsageError
+from drtool.host.root import Root
 from snapshots.etcd import Etcd, EtcdUnreachable
 from tests.builders.live_node import LiveNode, live_node
 from tests.commands.backing import config_for, run
@@ -86,3 +87,23 @@ def test_an_encryption_configuration_that_is_not_there_is_named(tmp_path: Path) 
     how = Opening(encryption=tmp_path / "gone.yaml")
     with pytest.raises(NotFound, match=r"gone\.yaml: No such file"), opened(str(real.database(tmp_path)), how):
         pass
+
+
+@real.needed
+def test_the_node_s_own_configuration_opens_its_values(tmp_path: Path) -> None:
+    db, manifest = real.database(tmp_path), tmp_path / "etc/kubernetes/manifests/kube-apiserver.yaml"
+    manifest.parent.mkdir(parents=True)
+    command = "[kube-apiserver, --encryption-provider-config=/etc/kubernetes/enc.yaml]"
+    container = f"{{name: kube-apiserver, image: 'registry.k8s.io/kube-apiserver:v1.37.2', command: {command}}}"
+    manifest.write_text(
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: kube-apiserver}}\nspec: {{containers: [{container}]}}"
+    )
+    how = Opening(root=Root(tmp_path))
+    with opened(str(db), how) as registry:
+        assert len([each for each in registry.everything() if each.trouble]) == 3
+    (tmp_path / "etc/kubernetes/enc.yaml").write_text(real.configuration())
+    with opened(str(db), how) as registry:
+        assert [str(each) for each in registry.everything() if each.trouble] == []
+    manifest.write_text("kind: Pod\nspec: [")
+    with opened(str(db), how) as registry:
+        assert len([each for each in registry.everything() if each.trouble]) == 3
