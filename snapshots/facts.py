@@ -115,13 +115,16 @@ class DataDirectory:
 
 
 def look(root: Root, data_dir: str, wal_dir: str = "", prefix: str = "/registry", deep: int = DEEP) -> DataDirectory:
-    """The data directory at the node's own path `data_dir`. Never raises for what is on the disk."""
+    """The data directory at the node's own path `data_dir`. Never raises for what is on the disk.
+
+    The db is read last: a running member commits it before it writes a snapshot of that index.
+    """
     names = root.names(data_dir)
     snap_path = f"{data_dir}/member/snap"
-    snap_names = root.names(snap_path)
     wal_path = wal_dir or f"{data_dir}/member/wal"
-    database, problem = _database(root, f"{snap_path}/db", prefix, deep)
     log, log_problem = _log(root, wal_path)
+    snap_names = root.names(snap_path)
+    database, problem = _database(root, f"{snap_path}/db", prefix, deep)
     snaps = sorted((int(m[1], 16), int(m[2], 16)) for name in snap_names if (m := SNAP.fullmatch(name)))
     return DataDirectory(
         path=data_dir,

@@ -199,6 +199,7 @@ def test_logs(tree: Tree) -> None:
     assert found(etcd_wal_corrupt, tree, data(fault="checksum")) != []
     assert found(etcd_wal_corrupt, tree, data(last=280)) == []
     assert found(etcd_wal_corrupt, tree, data(last=120)) != []
+    assert found(etcd_wal_corrupt, tree, data(last=120, busy=True)) == []
     assert found(etcd_wal_corrupt, tree, data(fault="cut", cut=True, torn=True, last=299)) != []
     assert found(etcd_wal_corrupt, tree, data(fault="cut", cut=True, torn=True)) == []
     tree.log("etcd", '"level":"fatal","msg":"discovery failed","error":"walpb: crc mismatch"')

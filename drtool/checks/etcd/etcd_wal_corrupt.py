@@ -59,8 +59,9 @@ def _damage(log: LogFacts, seen: int, logged: bool) -> str:
 
 
 def _seen(case: Case) -> int:
+    """The db's index; 0 where it cannot be read, or where a running etcd moves it on meanwhile."""
     try:
-        return case.database.cluster.consistent_index
+        return 0 if case.database.busy else case.database.cluster.consistent_index
     except (EvidenceMissing, NotApplicable):
         return 0
 
