@@ -18,6 +18,8 @@ class Malformed(ValueError):
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at `at`, and where the next thing begins. Raises Malformed beyond 10 bytes or the end."""
+    if at < len(data) and data[at] < 0x80:
+        return data[at], at + 1  # most tags, sizes and numbers
     number = shift = 0
     for place in range(at, min(at + 10, len(data))):
         byte = data[place]
