@@ -1,8 +1,8 @@
 """Opening NaCl's secretbox (XSalsa20 and Poly1305), which no library of ours has whole.
 
 Salsa20 from https://cr.yp.to/snuffle/spec.pdf, XSalsa20 from https://cr.yp.to/snuffle/xsalsa-20110204.pdf, the box
-from https://cr.yp.to/highspeed/naclcrypto-20090310.pdf; Poly1305 is cryptography's. Pure Python: about 1 MB/s is not
-reached, a Secret of some kilobytes takes milliseconds.
+from https://cr.yp.to/highspeed/naclcrypto-20090310.pdf; Poly1305 is cryptography's. Pure Python, and slow: a Secret of
+some kilobytes takes some milliseconds.
 """
 
 from __future__ import annotations
