@@ -14,10 +14,13 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from snapshots.bolt import ELEMENT_SIZE, HEADER, HEADER_SIZE, LEAF
+from snapshots.leafcolumns import GROUP_LIMIT, SEPARATOR
 from snapshots.mvcc import KEY_TAG, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
 from snapshots.streamrows import MASK_63, TOMBSTONE, Pages, Revisions
-from snapshots.survey import GROUP_LIMIT, SEPARATOR
 from snapshots.wire import Malformed
+
+GROUP_LIMIT = 1 << 16
+SEPARATOR = ord("_")
 
 
 class Leaf(NamedTuple):
