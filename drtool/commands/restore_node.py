@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from drtool.commands.whole_node import Lost, check_service_accounts, lay_ready, lost, overlaid
 from drtool.config import Config
 from drtool.core.check import EvidenceMissing
 from drtool.core.errors import CannotTell, DrtoolError, Refused, UsageError
@@ -24,6 +25,7 @@ from manifests.node import PKI, Node, read
 from manifests.pod import image_tag
 from snapshots import mvcc, versions
 from snapshots import restore as restoring
+from snapshots.bundle import Bundle
 from snapshots.membership import NewCluster, NewMember, new_cluster, parse_initial_cluster
 from snapshots.mvcc import Index
 from snapshots.registry import encryption
@@ -54,6 +56,7 @@ class NodeRestore:
     node: Node = field(repr=False)
     source: Path | Fetched
     how: Restoration
+    lost: Lost = field(default_factory=Lost, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +68,20 @@ class Fetched:
     sha256: str
     taken_at: datetime
     counts: dict[str, int]
+    bundle: Bundle | None = field(default=None, repr=False)
 
 
 def planned(root: Root, wanted: Wanted, config: Config) -> NodeRestore:
     """The plan, before anything is read from the store but the record. Raises what `choose` raises, and Refused."""
-    node = read(root)
-    etcd = need_etcd(node)
+    found = read(root)
     try:
-        source = source_of(wanted.source, config)
+        source = source_of(wanted.source, config, with_bundle=True)
+        bundle = source.bundle if isinstance(source, Fetched) else None
+        gone = lost(root, found, bundle) if bundle else Lost()
+        node = overlaid(found, gone.files)
+        etcd = need_etcd(node)
+        if bundle and not wanted.force:
+            check_service_accounts(node, bundle)
         digest = source.sha256 if isinstance(source, Fetched) else _sha256(source)
         cluster = _cluster(node, wanted, digest)
         name = etcd.value("name", "default")
@@ -82,12 +91,13 @@ def planned(root: Root, wanted: Wanted, config: Config) -> NodeRestore:
         shown = source.id if isinstance(source, Fetched) else str(source)
         counts = source.counts if isinstance(source, Fetched) else {}
         names = tuple(one.name for one in cluster.members)
-        draft = restore(node, plan, f"restore etcd of {name} from {shown}", counts, names)
+        draft = restore(node, plan, f"restore etcd of {name} from {shown}", counts, names, gone.steps())
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
-    by_hand = tuple(_elsewhere(node, wanted, cluster, name))
+    differing = tuple(f"{path} is not as it was in the backup: it was left as it is" for path in gone.differing)
+    by_hand = (*_elsewhere(node, wanted, cluster, name), *differing)
     whole = Plan(plan, draft.title, site.cluster_name(node), draft.steps, by_hand)
-    return NodeRestore(whole, node, source, how)
+    return NodeRestore(whole, node, source, how, gone)
 
 
 def prepare(root: Root, wanted: NodeRestore, force: bool = False, listener: Listener = silent) -> Restored:
@@ -98,13 +108,17 @@ def prepare(root: Root, wanted: NodeRestore, force: bool = False, listener: List
     """
     if not force:
         check_clock(wanted)
-    target = root.locate(site.data_dir(need_etcd(wanted.node))) / f".drtool-{wanted.plan.id}" / "new"
+    data_dir = site.data_dir(need_etcd(wanted.node))
+    if root.read(data_dir, 0).kind == "absent":
+        (root.directory / data_dir.lstrip("/")).mkdir(mode=0o700, parents=True)
+    target = root.locate(data_dir) / f".drtool-{wanted.plan.id}" / "new"
     target.parent.mkdir(mode=0o700)
     try:
         made = restoring.restore(pieces(wanted.source, listener), target, wanted.how, listener)
         if not force:
             with mvcc.opened(target / "member/snap/db") as keyspace:
                 judge(wanted.node, keyspace.index())
+        lay_ready(root, wanted.plan.id, wanted.lost.files)
         return made
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -170,7 +184,7 @@ def check_clock(wanted: NodeRestore) -> None:
             )
 
 
-def source_of(source: str, config: Config) -> Path | Fetched:
+def source_of(source: str, config: Config, with_bundle: bool = False) -> Path | Fetched:
     """A file where there is one of that name, else a backup of the store."""
     if not source:
         raise UsageError("which backup? Give a snapshot file, a backup's id, or latest")
@@ -180,8 +194,11 @@ def source_of(source: str, config: Config) -> Path | Fetched:
         raise UsageError(f"{source}: no such file", "give a snapshot file, a backup's id, or latest")
     from drtool.commands import fetch
 
-    record = fetch.shelf(config).choose(source).record
-    return Fetched(config, record.id, record.db.plain_sha256, record.taken_at, record.keys_by_prefix)
+    shelf = fetch.shelf(config)
+    backup = shelf.choose(source)
+    record = backup.record
+    bundle = fetch.node_bundle(shelf, backup) if with_bundle else None
+    return Fetched(config, record.id, record.db.plain_sha256, record.taken_at, record.keys_by_prefix, bundle)
 
 
 def pieces(source: Path | Fetched, listener: Listener = silent) -> Path | Iterator[bytes]:

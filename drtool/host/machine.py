@@ -150,6 +150,17 @@ class Host:
             self.disk.link(parent, self._part(name), target)
             self.disk.replace(parent, self._part(name), name)
 
+    def remove_link(self, path: str) -> None:
+        """Of a link that a plan made itself."""
+        with self._in(path) as (parent, name):
+            self.disk.remove_part(parent, name)
+
+    def own(self, path: str, uid: int, gid: int) -> None:
+        """Who owns a file; only where this user may say so."""
+        if os.geteuid() == 0:
+            with self._in(path) as (parent, name):
+                os.chown(name, uid, gid, dir_fd=parent, follow_symlinks=False)
+
     def link_target(self, path: str) -> str:
         """As written; "" where it is no link."""
         with self._in(path) as (parent, name):

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import manifests.cluster_steps
 import manifests.host_steps
 import manifests.issuing_steps
+import manifests.putting
 import manifests.running
 import manifests.steps
 import snapshots.member_steps
@@ -18,6 +19,7 @@ _MODULES = (
     manifests.host_steps,
     manifests.steps,
     manifests.running,
+    manifests.putting,
     manifests.issuing_steps,
     manifests.cluster_steps,
     snapshots.steps,

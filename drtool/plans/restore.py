@@ -11,6 +11,7 @@ from drtool.plans.site import Draft, NodeStep
 from manifests.cluster_steps import WaitForApiserver
 from manifests.node import Node
 from manifests.pod import Component
+from manifests.putting import PutFile, PutStaticPod
 from manifests.running import ParkStaticPod, RestartContainers, RestartKubelet, UnparkStaticPod
 from snapshots.steps import ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd
 
@@ -39,27 +40,47 @@ def need_etcd(node: Node) -> Component:
     return etcd
 
 
-def restore(node: Node, plan: str, title: str, counts: dict[str, int], members: tuple[str, ...] = ()) -> Draft:
-    """`counts` are the record's keys per prefix (none for a file); `members` the names of all that are restored."""
+def restore(
+    node: Node,
+    plan: str,
+    title: str,
+    counts: dict[str, int],
+    members: tuple[str, ...] = (),
+    lost: tuple[PutFile, ...] = (),
+) -> Draft:
+    """`counts` are the record's keys per prefix (none for a file); `members` the names of all that are restored.
+
+    `lost` are files that the node has no more; `node` is as it will be once they are back.
+    """
     access = site.etcd_access(node)
     told = tuple((prefix, count) for prefix, count in counts.items() if prefix.isascii() and prefix not in PASSING)
     up: list[NodeStep] = [WaitForEtcd(access, JOINING if len(members) > 1 else ALONE)]
     up += [CompareCounts(access, told)] if told and len(members) < 2 else []
     up += [ClearMasterLeases(access)]
-    return Draft("restore", title, (*around(node, plan, (swap(node, plan),), tuple(up)),))
+    return Draft("restore", title, (*around(node, plan, (swap(node, plan),), tuple(up), lost),))
 
 
-def around(node: Node, plan: str, down: tuple[NodeStep, ...], up: tuple[NodeStep, ...]) -> Iterator[NodeStep]:
-    """`down` while etcd and the API server are stopped, `up` once etcd runs again, then everything else anew."""
+def around(
+    node: Node, plan: str, down: tuple[NodeStep, ...], up: tuple[NodeStep, ...], lost: tuple[PutFile, ...] = ()
+) -> Iterator[NodeStep]:
+    """`down` while etcd and the API server are stopped, `up` once etcd runs again, then everything else anew.
+
+    Of `lost` files manifests come last, each when its program may start.
+    """
     etcd, apiserver = need_etcd(node), site.present(node, "kube-apiserver")
-    if apiserver:
-        yield _park(apiserver, plan)
-    yield _park(etcd, plan)
+    manifests = {one.path: one for one in lost if one.path.startswith(f"{node.manifests_directory}/")}
+    for component in (apiserver, etcd):
+        if component and component.path not in manifests:
+            yield _park(component, plan)
+    yield from (one for one in lost if one.path not in manifests)
     yield from down
-    yield _unpark(etcd, plan)
+    yield _start(etcd, plan, manifests)
+    if lost:
+        yield RestartKubelet("what it was configured with is back")
     yield from up
     if apiserver:
-        yield _unpark(apiserver, plan)
+        yield _start(apiserver, plan, manifests)
+        yield from (one for path, one in manifests.items() if path not in (etcd.path, apiserver.path))
         yield WaitForApiserver(site.own_server(node))
         yield RestartContainers(CACHES, "what they remember is of the time before")
         yield RestartKubelet("so that it asks for everything anew")
@@ -67,6 +88,12 @@ def around(node: Node, plan: str, down: tuple[NodeStep, ...], up: tuple[NodeStep
 
 def _park(component: Component, plan: str) -> ParkStaticPod:
     return ParkStaticPod(site.program(component), component.path, parking(component.path, plan))
+
+
+def _start(component: Component, plan: str, manifests: dict[str, PutFile]) -> NodeStep:
+    if component.path in manifests:
+        return PutStaticPod(site.program(component), manifests[component.path])
+    return _unpark(component, plan)
 
 
 def _unpark(component: Component, plan: str) -> UnparkStaticPod:
