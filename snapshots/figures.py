@@ -17,7 +17,8 @@ from snapshots.beside import beside
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision
-from snapshots.survey import REVISION_SHIFT, WORTH_HALVES, Survey, salvage, survey_in_halves
+from snapshots.survey import WORTH_HALVES, salvage, survey_in_halves
+from snapshots.tally import REVISION_SHIFT, Survey
 from snapshots.wire import Malformed
 
 SIZE_MASK = (1 << REVISION_SHIFT) - 1

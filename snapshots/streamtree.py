@@ -24,7 +24,8 @@ from snapshots.bolt import BRANCH, FREELIST, HEADER, LEAF, MAX_DEPTH, NO_FREELIS
 from snapshots.figures import Fault, Figures, Prefix, Status, Structure
 from snapshots.mvcc import checked_user_key, compacted, decode_revision
 from snapshots.streamrows import TOMBSTONE, Pages, Revisions
-from snapshots.survey import MAX_FAULTS, freelist
+from snapshots.survey import freelist
+from snapshots.tally import MAX_FAULTS
 from snapshots.wire import Malformed
 
 ZEROS = memoryview(bytes(1 << 16))
