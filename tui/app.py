@@ -35,6 +35,7 @@ from tui.screens.output import Output
 from tui.screens.plans import Plans
 from tui.screens.pods import Pods
 from tui.session import Known, Session
+from tui.thin import ThinDriver
 from tui.widgets.rows import fitted
 
 COPY_LIMIT = 8192
@@ -72,7 +73,7 @@ class DrtoolApp(App[None]):
         asked: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         """`asked` stands in for the questions, in tests."""
-        super().__init__(ansi_color=True)
+        super().__init__(driver_class=ThinDriver, ansi_color=True)
         self.animation_level = "none"
         self.roots = roots
         self.at = at

@@ -200,6 +200,7 @@ def _certificates(directory: Path) -> tuple[EtcdAccess, scratch.Tls]:
 
 def _etcd_program(run: _Run, made: Restored) -> Path:
     """The recorded line where it is at hand; else one that boots on the data, and then that line is not proven."""
+    run.step = "boot etcd"
     recorded = ".".join(run.record.etcd.split(".")[:2])
     program = Path(run.wish.etcd) if run.wish.etcd else scratch.binary()
     line = scratch.line(program)
