@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from snapshots.mvcc import Revision, encode_revision
 from snapshots.streamcheck import StreamCheck
 from snapshots.survey import survey, survey_in_halves
 from tests.builders import etcd_db
+from tests.etcd_server import find_etcd
 from tests.snapshots import real
 
 MANY = [(number + 2, b"/registry/pods/ns/%05d" % (number % 4000), b"v" * (number % 300)) for number in range(6000)]
@@ -30,6 +33,14 @@ def test_figures_are_those_of_etcdutl(snapshot: tuple[str, Path]) -> None:
     } == want
     assert found.structure.sound
     assert found.trailer is True
+
+
+def test_the_older_count_of_keys_is_that_of_etcdutl_3_5(snapshot: tuple[str, Path]) -> None:
+    program = [str(find_etcd("etcdutl")), "snapshot", "status", str(snapshot[1]), "-w", "json"]
+    theirs = json.loads(subprocess.run(program, check=True, capture_output=True).stdout)
+    found = figures.read(snapshot[1]).figures
+    assert found is not None
+    assert (found.hash, found.pairs) == (theirs["hash"], theirs["totalKey"])
 
 
 @pytest.mark.parametrize("line", real.LINES)
