@@ -30,6 +30,7 @@ SERVICES = {
     "kubelet": (10250,),
     "kube-nodeport-services": (),
 }
+FILES = ("/etc/firewalld/firewalld.conf", "/etc/ufw/ufw.conf", "/etc/nftables.conf")
 TIMEOUT = (
     r"dial tcp \S*:(\d+): (i/o timeout|connect: no route to host|connect: connection timed out)"
     r"|:(2380)\S* .*i/o timeout"
@@ -40,6 +41,8 @@ def find(node: Node) -> Iterator[Finding]:
     needed = _needed(node)
     if not needed:
         raise NotApplicable("no port of the control plane has to be open here")
+    if not any(node.entry(path).data is not None for path in FILES) and not _enabled(node, "firewalld"):
+        raise NotApplicable("no firewall's configuration in this tree")
     closed, evidence = _closed(node, needed)
     if not closed:
         return
@@ -68,7 +71,7 @@ def _closed(node: Node, needed: tuple[int, ...]) -> tuple[list[int], Evidence]:
     enabled = node.find("/etc/ufw/ufw.conf", r"^\s*ENABLED\s*=\s*yes")
     if enabled:
         rules = (node.entry("/etc/ufw/user.rules").data or b"").decode("utf-8", "replace")
-        opened = {port for port in needed if re.search(rf"--dports? \S*\b{port}\b\S* .*-j ACCEPT", rules)}
+        opened = {port for port in needed if _ufw_opens(rules, port)}
         return [port for port in needed if port not in opened], enabled[0][1]
     dropping = node.find("/etc/nftables.conf", r"hook input .*policy drop")
     if dropping and _enabled(node, "nftables"):
@@ -94,6 +97,21 @@ def _firewalld(node: Node, needed: tuple[int, ...]) -> tuple[list[int], Evidence
         opened |= {port for port in needed if int(first) <= port <= int(last or first)}
     at = Evidence(path, None, f"zone {zone} does not open them" if text else f"zone {zone} as shipped: ssh alone")
     return [port for port in needed if port not in opened], at
+
+
+def _ufw_opens(rules: str, port: int) -> bool:
+    """ACCEPT rules name ports as `--dport 6443` or `--dports 2379:2380,10250`; without a port they open all."""
+    for line in rules.splitlines():
+        if not line.startswith("-A ufw-user-input") or "-j ACCEPT" not in line:
+            continue
+        named = re.search(r"--dports? (\S+)", line)
+        for part in named[1].split(",") if named else ():
+            first, _, last = part.partition(":")
+            if first.isdecimal() and int(first) <= port <= int(last if last.isdecimal() else first):
+                return True
+        if named is None and "-s " in line:
+            return True  # a source that is trusted on every port
+    return False
 
 
 def _nft_opens(rules: str, port: int) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.messages import said
 from manifests.node import Node
@@ -24,6 +25,8 @@ OURS = re.compile(r'comm="(etcd|kube-\w[\w-]*|kubelet|containerd|runc|crio)"|var
 
 
 def find(node: Node) -> Iterator[Finding]:
+    if node.entry(ENFORCE).data is None and node.entry(CONFIG).data is None:
+        raise NotApplicable("no SELinux on this host")
     mode = _enforcing(node)
     if mode is None:
         return

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.node import Node
 
@@ -20,6 +21,8 @@ PACKAGES = re.compile(r"\b(kubelet|kubeadm|containerd(?:\.io)?|docker(?:\.io|-ce
 
 
 def find(node: Node) -> Iterator[Finding]:
+    if node.entry(HISTORY).data is None and node.entry(DNF).data is None:
+        raise EvidenceMissing("no log of the package manager in this tree")
     lines = (node.entry(HISTORY).data or b"").decode("utf-8", "replace").splitlines()
     start = ""
     automatic = False

@@ -27,6 +27,7 @@ PULLED = re.compile(r"Successfully pulled image|already present on machine|PullI
 def find(node: Node) -> Iterator[Finding]:
     if not node.components:
         raise NotApplicable("no control-plane Pods here")
+    yield from _never_pulled(node)
     if not any(node.journal(unit) for unit in JOURNALS):
         raise EvidenceMissing("no log of the kubelet or the runtime says whether images are pulled")
     pulls = tuple(said(node, PULL, "containerd", "crio", "kubelet"))
@@ -42,6 +43,19 @@ def find(node: Node) -> Iterator[Finding]:
         )
 
 
+def _never_pulled(node: Node) -> Iterator[Finding]:
+    """imagePullPolicy Never, on a node whose runtime was asked and does not hold the image."""
+    for program, component in node.components.items():
+        policy = (*component.container.position, "imagePullPolicy")
+        if component.pod.document.get(*policy) != "Never" or _there(node, component.container.image, unasked=True):
+            continue
+        yield Finding(
+            f"The image of {program} is not on this node and may not be pulled: {component.container.image}",
+            (component.image_evidence, component.pod.evidence(*policy)),
+            layer=layer_of(program),
+        )
+
+
 def _last(pulls: tuple[Line, ...], what: re.Pattern[str], image: str) -> Line | None:
     named = re.compile(rf"{re.escape(image)}(?![\w.-])")
     found = [line for line in pulls if what.search(line.text) and named.search(line.text)]
@@ -52,9 +66,9 @@ def _later(success: Line | None, failure: Line) -> bool:
     return success is not None and success.time >= failure.time
 
 
-def _there(node: Node, image: str) -> bool:
-    """Where the runtime was asked: whether it holds the image."""
+def _there(node: Node, image: str, unasked: bool = False) -> bool:
+    """Where the runtime was asked: whether it holds the image; else `unasked`."""
     try:
         return any(image in (*held.tags, *held.digests) for held in node.images)
     except (EvidenceMissing, NotApplicable):
-        return False
+        return unasked

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from drtool.core.check import EvidenceMissing
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.document import Document
 from manifests.layout import Layout
@@ -31,7 +31,7 @@ def find(node: Node) -> Iterator[Finding]:
     if kubelet.config_entry.kind in {"absent", "dangling"}:
         joined = [path for path in ("/etc/kubernetes/kubelet.conf", node.manifests_directory) if _is_there(node, path)]
         if node.layout in {Layout.EMPTY, Layout.NOT_KUBEADM} or not joined:
-            return  # never initialised or reset: a check of its own
+            raise NotApplicable("this host was not joined")  # or was reset: a check of its own
         said = last_said(node, r"failed to load [Kk]ubelet config file.*no such file", "kubelet")
         if said is None and "/var/lib/kubelet" not in node.capture.listings and not _kept_anything(node):
             raise EvidenceMissing("/var/lib/kubelet is not in this tree")

@@ -20,8 +20,12 @@ from manifests.releases.tables import State
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("kubelet-not-running", "container-exited", "component-not-ready")
 
+ENVIRONMENT = ("/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
+
 
 def find(node: Node) -> Iterator[Finding]:
+    if not node.kubelet.flags and not _sources(node):
+        raise EvidenceMissing("neither the kubelet's unit nor its environment files are in this tree")
     if not node.kubelet.flags:
         return
     release = kubelet_release(node)
@@ -32,3 +36,7 @@ def find(node: Node) -> Iterator[Finding]:
         if verdict is None or verdict.accepted or (verdict.state is State.NOT_YET and not release.certain):
             continue
         yield Finding(f"--{flag.name} of the kubelet {verdict.why}", (flag.evidence, release.evidence))
+
+
+def _sources(node: Node) -> bool:
+    return bool(node.kubelet_unit.files) or any(node.entry(path).data is not None for path in ENVIRONMENT)

@@ -284,6 +284,34 @@ def test_closed_ports_with_time_outs_are_the_cause(tree: Tree) -> None:
     assert causes(tree) == ("firewall-blocks",)
 
 
+@pytest.mark.parametrize(
+    ("rules", "fires"),
+    [
+        ("-A ufw-user-input -p tcp --dport 22 -j ACCEPT\n", True),
+        ("-A ufw-user-input -p tcp -m multiport --dports 6443,2379:2380,10250 -j ACCEPT\n", False),
+        ("-A ufw-user-input -s 192.0.2.0/24 -j ACCEPT\n", False),
+        ("-A ufw-user-input -p tcp --dport 6443 -j DROP\n", True),
+    ],
+)
+def test_ufw(tree: Tree, rules: str, fires: bool) -> None:
+    tree.write("/etc/ufw/ufw.conf", "ENABLED=yes\n")
+    tree.write("/etc/ufw/user.rules", rules)
+    tree.log("etcd", TIMEOUT)
+    assert bool(findings(tree, "firewall-blocks")) is fires
+
+
+@pytest.mark.parametrize(
+    ("rule", "fires"),
+    [("tcp dport { 22 } accept", True), ("tcp dport { 22, 6443, 2379-2380, 10250 } accept", False)],
+)
+def test_nftables(tree: Tree, rule: str, fires: bool) -> None:
+    tree.write("/etc/systemd/system/sysinit.target.wants/nftables.service", "[Unit]\n")
+    chain = f"chain input {{\n  type filter hook input priority 0; policy drop;\n  {rule}\n}}\n"
+    tree.write("/etc/nftables.conf", f"table inet filter {{\n{chain}}}\n")
+    tree.log("etcd", TIMEOUT)
+    assert bool(findings(tree, "firewall-blocks")) is fires
+
+
 def test_open_ports_are_fine_whatever_times_out(tree: Tree) -> None:
     firewalld(tree, OPEN)
     tree.log("etcd", TIMEOUT)

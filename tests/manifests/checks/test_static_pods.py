@@ -370,6 +370,14 @@ def test_an_image_that_cannot_be_pulled(tree: Tree) -> None:
     assert causes(tree) == ("image-not-pullable",)
 
 
+def test_an_image_that_may_not_be_pulled(tree: Tree) -> None:
+    tree.replace(ETCD, "imagePullPolicy: IfNotPresent", "imagePullPolicy: Never")
+    tree.write("/drtool/images.json", '{"images": [{"id": "sha256:1", "repoTags": ["registry.k8s.io/etcd:3.7.0-0"]}]}')
+    assert causes(tree) == ()
+    tree.write("/drtool/images.json", '{"images": [{"id": "sha256:1", "repoTags": ["registry.k8s.io/etcd:3.6.0-0"]}]}')
+    assert causes(tree) == ("image-not-pullable",)
+
+
 def test_a_pull_that_worked_later_is_no_fault(tree: Tree) -> None:
     image = "registry.k8s.io/etcd:3.7.0-0"
     tree.journal("kubelet", f'Failed to pull image "{image}": timeout', f'Successfully pulled image "{image}" in 2s')
