@@ -28,7 +28,6 @@ SNAPSHOT = "/etcdserverpb.Maintenance/Snapshot"
 OPTIONS = (
     ("SingleThreadedUnaryStream", 1),  # no thread and no queue between the socket and the reader of a stream
     ("grpc.max_receive_message_length", 64 << 20),
-    ("grpc.http2.lookahead_bytes", 4 << 20),
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
 )

@@ -19,9 +19,6 @@ from snapshots.mvcc import KEY_TAG, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALU
 from snapshots.streamrows import MASK_63, TOMBSTONE, Pages, Revisions
 from snapshots.wire import Malformed
 
-GROUP_LIMIT = 1 << 16
-SEPARATOR = ord("_")
-
 
 class Leaf(NamedTuple):
     """A leaf whose whole run of pages lies in the batch, from byte `at` to `end`."""

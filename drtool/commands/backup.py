@@ -17,6 +17,7 @@ from drtool.commands.fetch import Shelf
 from drtool.config import Config
 from drtool.core.errors import Locked
 from drtool.core.events import Listener, silent
+from drtool.host.memory import one_arena
 from drtool.host.root import Root
 from manifests.node import read
 from snapshots import catalog, inventory, lock, seal, signing
@@ -63,6 +64,7 @@ def backup(
 ) -> Result:
     """Raises Locked, Refused, EtcdUnreachable, SnapshotBroken, StoreFailed (where there is no spool either), ..."""
     began = time.monotonic()
+    one_arena()
     seals = _seals(config)
     source = _source(config, root, pinned)
     name = catalog.new_id(datetime.now(UTC), source.status.revision)

@@ -13,6 +13,7 @@ from drtool.commands import fetch
 from drtool.commands.fetch import Shelf
 from drtool.core.errors import Unsound
 from drtool.core.events import Listener, silent
+from drtool.host.memory import one_arena
 from snapshots import inventory
 from snapshots.catalog import Backup, Record, Report
 from snapshots.stores.store import StoreFailed
@@ -45,6 +46,7 @@ def verify(shelf: Shelf, wanted: str, cluster: str = "", listener: Listener = si
     What it came to is left beside the backup for `backups` and retention, where the store may be written.
     """
     began = datetime.now(UTC)
+    one_arena()
     backup = shelf.choose(wanted, cluster)
     opens = fetch.can_open(shelf, backup)
     try:

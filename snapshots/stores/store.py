@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from drtool.core.errors import DrtoolError, NotFound, UsageError
 
-PART_SIZE = 6 << 20
+PART_SIZE = 5 << 20
 LEFTOVER = ".part"
 
 
