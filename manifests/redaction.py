@@ -58,7 +58,7 @@ TELLING = re.compile(
     r"(?i)token|passw|passphrase|secret|auth|key|credential|bearer|eyJ|://|\b[a-z0-9]{6}\.[a-z0-9]{16}\b"
 )
 WORD = re.compile(r"[A-Za-z0-9+/=_.-]{16,}")
-BASE64 = re.compile(r"(?<![\w.-])(?=[a-z0-9+/]*[A-Z])(?=[A-Za-z+/]*[0-9])[A-Za-z0-9+/]{40,}=*")
+BASE64 = re.compile(r"(?<![\w.-])(?=[a-z0-9+/]{0,200}[A-Z])(?=[A-Za-z+/]{0,200}[0-9])[A-Za-z0-9+/]{40,}=*")
 
 
 class Redaction:

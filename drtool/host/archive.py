@@ -54,6 +54,7 @@ def unpack(archive: Path, into: Path) -> Path:
 
 def _take(members: tarfile.TarFile, root: Root) -> None:
     budget = MOST_BYTES
+    directories: dict[Path, tarfile.TarInfo] = {}
     for count, member in enumerate(members):
         if count >= MOST_MEMBERS or member.size > budget:
             raise CannotTell("the archive holds more than a node's evidence", "is it a bundle?")
@@ -61,22 +62,28 @@ def _take(members: tarfile.TarFile, root: Root) -> None:
         if not parts or ".." in parts:
             continue
         try:
-            budget -= _make(members, member, _parent(root, parts) / parts[-1])
+            place = _parent(root, parts) / parts[-1]
+            if member.isdir():
+                directories[place] = member
+                place.mkdir(mode=0o700)
+            elif member.issym():
+                place.symlink_to(member.linkname)
+            elif member.isfile():
+                _write(members, member, place)
+                budget -= member.size
         except OSError as odd:
             if odd.errno not in CROOKED:
                 raise
+    for place, member in directories.items():
+        if place.is_dir() and not place.is_symlink():
+            _attributes(place, member, 0o700)
 
 
-def _make(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> int:
-    """The bytes that it took."""
-    if member.isdir():
-        place.mkdir(mode=0o700)
-    elif member.issym():
-        place.symlink_to(member.linkname)
-    elif member.isfile():
-        _write(members, member, place)
-        return member.size
-    return 0
+def _attributes(place: Path | int, member: tarfile.TarInfo, least: int) -> None:
+    """Mode and, for root, owner, as the node had them; `least` is what reading needs."""
+    if os.geteuid() == 0:
+        os.chown(place, member.uid, member.gid)
+    os.chmod(place, (member.mode & 0o777) | least)  # noqa: PTH101 - a descriptor, too
 
 
 def _parent(root: Root, parts: list[str]) -> Path:
@@ -100,9 +107,7 @@ def _write(members: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> No
     with os.fdopen(descriptor, "wb") as file:
         while chunk := source.read(CHUNK):
             file.write(chunk)
-        if os.geteuid() == 0:
-            os.fchown(descriptor, member.uid, member.gid)
-        os.fchmod(descriptor, (member.mode & 0o777) | 0o400)
+        _attributes(descriptor, member, 0o400)
     os.utime(place, (member.mtime, member.mtime), follow_symlinks=False)
 
 

@@ -6,6 +6,7 @@ import base64
 import gzip
 import io
 import re
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from drtool.commands.collect import collect
 from drtool.commands.tree import opened
 from drtool.core.errors import CannotTell
 from drtool.host.root import Root
-from tests.builders.real import real
 from tests.builders.tree import NOW, Tree, laid
+from tests.builders.whole import whole
 
 REAL = (
     *("dualstack-1.37", "external-etcd-1.36", "ha-dns-cp1-1.36", "ha-vip-cp1-1.37", "ha-vip-cp2-1.37"),
@@ -55,7 +56,7 @@ def same_from_bundle(tree: Tree, place: Path) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_bundle_of_a_real_tree_is_judged_like_the_tree(name: str, tmp_path: Path) -> None:
-    same_from_bundle(real(name, tmp_path / "tree"), tmp_path)
+    same_from_bundle(whole(name, tmp_path / "tree"), tmp_path)
 
 
 def test_a_bundle_of_a_broken_tree_is_judged_like_the_tree(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_no_secret_is_in_the_bundle(tmp_path: Path) -> None:
 
 
 def test_no_secret_of_a_real_node_is_in_its_bundle(tmp_path: Path) -> None:
-    tree = real("lab-live-1.37", tmp_path / "tree")
+    tree = whole("lab-live-1.37", tmp_path / "tree")
     secrets = secrets_of(tree)
     encryption = re.findall(r"secret: ([^\s}]+)", tree.read("/etc/kubernetes/pki/encryption.yaml"))
     made = collect(Root(tree.root), tmp_path / "bundle.tar.gz", probe=False)
@@ -152,7 +153,7 @@ def test_no_secret_of_a_real_node_is_in_its_bundle(tmp_path: Path) -> None:
 
 
 def test_etcds_db_stays_on_the_node(tmp_path: Path) -> None:
-    tree = real("lab-live-1.37", tmp_path / "tree")
+    tree = whole("lab-live-1.37", tmp_path / "tree")
     made = collect(Root(tree.root), tmp_path / "bundle.tar.gz", probe=False)
     with tarfile.open(made.path) as archive:
         assert [name for name in archive.getnames() if "/var/lib/etcd/" in name] == []
@@ -232,3 +233,17 @@ def test_an_archive_writes_nothing_outside_of_its_directory(tmp_path: Path) -> N
             path for path in root.directory.rglob("*") if not (path.is_file() or path.is_dir() or path.is_symlink())
         ]
     assert list(outside.iterdir()) == []
+
+
+def test_modes_of_directories_and_sparse_files_are_unpacked_as_they_were(tmp_path: Path) -> None:
+    tree = laid(tmp_path / "tree")
+    tree.place("/var/lib/etcd").chmod(0o755)
+    with tree.place("/var/lib/etcd/sparse").open("wb") as file:
+        file.write(b"head")
+        file.truncate(1 << 20)
+    packed = tmp_path / "tree.tar"
+    subprocess.run(["tar", "--sparse", "-cf", packed, "-C", tree.root, "."], check=True)
+    with opened(packed) as root:
+        assert root.read("/var/lib/etcd", 0).mode == 0o755
+        sparse = root.read("/var/lib/etcd/sparse", 10)
+        assert (sparse.size, sparse.data) == (1 << 20, b"head\0\0\0\0\0\0")
