@@ -33,7 +33,12 @@ class WaitForApiserver:
     def apply(self, host: Host) -> None:
         api = Api(self.server, identity(host))
         hint = "crictl ps -a; the last lines of /var/log/pods/kube-system_kube-apiserver-*/*/*.log"
-        host.wait(api.ready, self.seconds, f"the API server at {self.server} is not ready", hint)
+
+        def missing() -> str:
+            problem = api.ready()
+            return f"{problem}; {host.newest('kube-apiserver')}" if problem else ""
+
+        host.wait(missing, self.seconds, f"the API server at {self.server} is not ready", hint)
 
     def revert(self, host: Host) -> None:
         """Waiting left nothing."""

@@ -64,7 +64,7 @@ class WaitForEtcd:
             self.access.ask(host, lambda etcd: etcd.get(b"health"))
             alarms = self.access.ask(host, lambda etcd: etcd.alarms())
         except DrtoolError as error:
-            return error.what
+            return f"{error.what}; {host.newest('etcd')}"
         return f"alarm {alarms[0][1]} of member {alarms[0][0]:x} is raised" if alarms else ""
 
     def revert(self, host: Host) -> None:

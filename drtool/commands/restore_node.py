@@ -13,7 +13,7 @@ from pathlib import Path
 
 from drtool.commands.whole_node import Lost, check_service_accounts, lay_ready, lost, overlaid
 from drtool.config import Config
-from drtool.core.check import EvidenceMissing
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import CannotTell, DrtoolError, Refused, UsageError
 from drtool.core.events import Listener, silent
 from drtool.core.plan import Plan
@@ -21,6 +21,7 @@ from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.restore import need_etcd, restore
+from manifests.addresses import address_of
 from manifests.node import PKI, Node, read
 from manifests.pod import image_tag
 from snapshots import mvcc, versions
@@ -95,7 +96,7 @@ def planned(root: Root, wanted: Wanted, config: Config) -> NodeRestore:
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
     differing = tuple(f"{path} is not as it was in the backup: it was left as it is" for path in gone.differing)
-    by_hand = (*_elsewhere(node, wanted, cluster, name), *differing)
+    by_hand = (*_moved(node), *_elsewhere(node, wanted, cluster, name), *differing)
     whole = Plan(plan, draft.title, site.cluster_name(node), draft.steps, by_hand)
     return NodeRestore(whole, node, source, how, gone)
 
@@ -235,6 +236,14 @@ def _line(tag: str) -> Line | None:
         return versions.parse(tag.partition("-")[0])
     except UsageError:
         return None
+
+
+def _moved(node: Node) -> Iterator[str]:
+    """The files of the backup may know this node by an address that it has no more."""
+    with suppress(EvidenceMissing, NotApplicable):
+        address = address_of(site.advertised(node))
+        if address is not None and not node.addresses.has(address):
+            yield f"this node has no address {address} any more: first set it, or afterwards run drtool readdress"
 
 
 def _elsewhere(node: Node, wanted: Wanted, cluster: NewCluster, own: str) -> Iterator[str]:

@@ -249,6 +249,17 @@ class Host:
         place = f"{self.aside}/remembered/{name}"
         return self.read(place) if self.exists(place) else None
 
+    def newest(self, name: str) -> str:
+        """What became of the newest container of that name, for messages about what is stuck."""
+        try:
+            found = [one for one in self.containers.all() if one.name == name]
+        except DrtoolError as silent:
+            return silent.what
+        if not found:
+            return f"no container {name} was started"
+        last = max(found, key=lambda one: one.created)
+        return f"container {last.id[:13]} ({name}) {'runs' if last.running else 'has ended'}"
+
     def wait(self, until: Callable[[], str], seconds: float, what: str, hint: str = "") -> None:
         """Ask `until` each half second what is still missing; "" ends it, and TimedOut carries the last answer."""
         end = self.clock.now() + seconds

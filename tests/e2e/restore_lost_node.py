@@ -9,11 +9,12 @@ from tests.e2e.lab import crictl_stop, healthy, nodes, on, ready, run, told
 
 ADDRESS = "198.51.100.11"
 LOST = ("/etc/kubernetes", "/var/lib/etcd", "/var/lib/kubelet/pki")
-WIPE = "import os, pathlib, shutil, sys\n" + (
-    "for place in sys.argv[1:]:\n"
-    "    for path in pathlib.Path(place).iterdir():\n"
-    "        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()\n"
-)
+WIPE = """
+import pathlib, shutil, sys
+for place in sys.argv[1:]:
+    for path in pathlib.Path(place).iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+"""
 
 
 def main() -> None:

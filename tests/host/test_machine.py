@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from drtool.core.errors import Refused
-from drtool.host.machine import TimedOut
-from tests.fakes.host import PLAN, rooted
+from drtool.host.machine import Container, TimedOut
+from tests.fakes.host import PLAN, FakeContainers, rooted
 
 
 def test_replace_keeps_mode_and_leaves_nothing_beside(tmp_path: Path) -> None:
@@ -91,3 +92,14 @@ def test_waiting_names_what_is_stuck(tmp_path: Path) -> None:
         host.wait(lambda: "container abc still runs", 10, "etcd")
     answers = iter(["not yet", ""])
     host.wait(lambda: next(answers), 10, "etcd")
+
+
+def test_the_newest_container_of_a_name_is_told(tmp_path: Path) -> None:
+    class Two(FakeContainers):
+        def all(self) -> tuple[Container, ...]:
+            return (Container("old", "etcd", "p", True, 1.0), Container("new", "etcd", "p", False, 2.0))
+
+    host = rooted(tmp_path)
+    assert host.newest("etcd") == "no container etcd was started"
+    assert replace(host, containers=Two()).newest("etcd") == "container new (etcd) has ended"
+    assert "does not answer" in replace(host, containers=FakeContainers(silent=True)).newest("etcd")
