@@ -61,7 +61,7 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        outcome = group.main(standalone_mode=False)
+        outcome = group.main(prog_name="drtool", standalone_mode=False)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as wrong:

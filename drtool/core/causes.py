@@ -1,9 +1,9 @@
 """From findings to root causes and consequences.
 
 Two rules. What a found fault makes inevitable (its check's EXPLAINS) is its consequence, through any number of steps.
-And a symptom - what a running or crashed process says - is a consequence of any fault in its own layer or below. What is
-left at or above `error` is a cause; a fault that stands in the files alone stays one even above another, since it would
-break alone: both are reported, lowest layer first, which is the order to repair them.
+And a symptom - what a running or crashed process says - is a consequence of any fault in its own layer or below. What
+is left at or above `error` is a cause; a fault that stands in the files alone stays one even above another, since it
+would break alone: both are reported, lowest layer first, which is the order to repair them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""The program's frame: every error is one line with a hint and its exit status; no traceback ever."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from drtool.core import errors
+from tests.builders.tree import laid
+
+RUN = [sys.executable, "-m", "drtool.cli"]
+
+
+def drtool(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RUN, *words], capture_output=True, text=True, timeout=120, **more)  # type: ignore[call-overload, no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--version"], 0, ""),
+        (["check", "--root", "/nonexistent"], 3, "drtool: /nonexistent is not a directory"),
+        (["check", "--at", "yesterday"], 2, "yesterday is no time such as"),
+        (["nosuch"], 2, "No such command"),
+        ([], 2, "Usage: drtool"),
+    ],
+)
+def test_exit_statuses(words: list[str], status: int, said: str) -> None:
+    done = drtool(*words, stdin=subprocess.DEVNULL)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    import importlib
+    import pkgutil
+
+    import drtool.cli
+
+    for found in pkgutil.iter_modules(drtool.cli.__path__):
+        if not found.name.startswith("_"):
+            command = importlib.import_module(f"drtool.cli.{found.name}").command
+            assert command.help, found.name
+            assert "Example: drtool" in (command.epilog or ""), found.name
+
+
+def test_the_statuses_are_those_of_the_contract() -> None:
+    known = {
+        errors.DrtoolError: 1,
+        errors.UsageError: 2,
+        errors.CannotTell: 3,
+        errors.Unsound: 4,
+        errors.NotVerified: 5,
+        errors.NotFound: 10,
+        errors.Locked: 11,
+        errors.CannotOpen: 12,
+        errors.Refused: 20,
+        errors.TakenBack: 21,
+        errors.HalfDone: 22,
+    }
+    assert {kind: kind.exit_status for kind in known} == known
+
+
+def test_data_goes_to_stdout_and_a_closed_pipe_is_no_crash(tmp_path: Path) -> None:
+    tree = laid(tmp_path)
+    command = " ".join(RUN) + f" check --root {tree.root} -o json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "{"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(number: signal.Signals, status: int, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*RUN, "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
