@@ -169,7 +169,15 @@ def test_space(tree: Tree) -> None:
     tree.log("kube-apiserver", "etcdserver: mvcc: database space exceeded")
     assert found(etcd_nospace, tree)[0].severity is None
     tree.set_flag("etcd", "quota-backend-bytes", "8589934592")
+    tree.log("kube-apiserver", "etcdserver: mvcc: database space exceeded", *["served"] * 30)
     assert found(etcd_nospace, tree, data(size=2_500_000_000)) == []
+    tree.log("etcd", '"msg":"alarm raised","alarm":"NOSPACE"')
+    assert found(etcd_nospace, tree)[0].severity is None
+    tree.log("kube-scheduler", "at work", time="2026-12-14T23:30:00.000000000Z")
+    assert found(etcd_nospace, tree) == []
+    tree.remove("/var/log/pods")
+    tree.log("etcd", '"msg":"alarm raised","alarm":"NOSPACE"', '"msg":"alarm disarmed","alarm":"NOSPACE"')
+    assert found(etcd_nospace, tree) == []
 
 
 def test_probes(tree: Tree) -> None:
@@ -311,5 +319,5 @@ def test_what_the_running_etcd_answers_counts_first(tree: Tree) -> None:
     tree.write("/drtool/etcd-live.json", ANSWERED % ("", 1))
     tree.log("etcd", '"msg":"alarm raised","alarm":"NOSPACE"')
     tree.set_flag("etcd", "quota-backend-bytes", "16777216")
-    assert found(etcd_nospace, tree)[0].severity is Severity.WARNING
+    assert found(etcd_nospace, tree)[0].severity is Severity.WARNING  # it answers that no alarm is raised
     assert found(etcd_inconsistent_members, tree) == []

@@ -128,6 +128,17 @@ CASES: dict[str, tuple[str, Change, tuple[str, ...]]] = {
         ),
         ("etcd-nospace",),
     ),
+    "etcd-nospace-by-etcds-log-alone": (
+        "lab-live-1.37",
+        both(
+            lambda tree: tree.replace(ETCD, "path: /livez", "path: /health"),
+            lambda tree: tree.journal(
+                "kubelet", 'Liveness probe failed: HTTP probe failed with statuscode: 503 pod="etcd"'
+            ),
+            logged(LOG % ("warn", "serving /health false due to an alarm", ',"alarm":"memberID:1  alarm:NOSPACE"')),
+        ),
+        ("etcd-nospace",),
+    ),
     "etcd-snap-db-missing-after-power-loss": (
         "ha-vip-cp2-1.37",
         lambda tree: rewrite(tree, meta=index(200)),

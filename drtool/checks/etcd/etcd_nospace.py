@@ -10,12 +10,14 @@ needed.
 """
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.etcd import asked, said
 from manifests.live import ETCD
+from snapshots.facts import Database
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = (
@@ -25,49 +27,49 @@ EXPLAINS = (
     "container-exited",
 )
 DEFAULT = 2 << 30
-NEAR = 0.8
 REFUSED = r"database space exceeded|(?i:alarm[: ]NOSPACE)|\"alarm\":\"NOSPACE"
+DISARMED = "alarm disarmed"
+LATELY = 20
+"""Lines at the end of a log that count as what a program says now."""
+STALE = timedelta(minutes=10)
 
 
 def find(case: Case) -> Iterator[Finding]:
-    etcd = case.node.etcd
     quota, told = _quota(case)
     state = asked(case.node)
-    line = _line(case) if state is None else None
-    called = {one.id: one.name for one in state.members} if state else {}
-    for member, kind in state.alarms if state else ():
-        if kind == "NOSPACE":
-            who = called.get(member) or f"{member:x}"
-            answer = Evidence(ETCD, None, f"alarm NOSPACE of {who}")
-            yield Finding(f"etcd refuses writes: the NOSPACE alarm of {who} is raised", (answer, told))
+    if state is not None:
+        names = {one.id: one.name for one in state.members}
+        raised = [names.get(member) or f"{member:x}" for member, kind in state.alarms if kind == "NOSPACE"]
+        if raised:
+            yield _alarm(raised, (Evidence(ETCD, None, f"alarm NOSPACE of {', '.join(raised)}"), told))
             return
+    line = _line(case) if state is None else None
     try:
         db = case.database
-        alarms = [alarm for alarm in db.cluster.alarms if alarm.kind == "NOSPACE"]
+        yield from _weighed(db, quota, told, line)
     except (EvidenceMissing, NotApplicable) as gap:
         if line is None:
             raise EvidenceMissing(f"{gap}; and no log says that space is exceeded") from gap
         yield Finding("etcd refuses writes: its db has reached the quota", (line, told))
-        return
-    logged = (line,) if line else ()
+
+
+def _weighed(db: Database, quota: int, told: Evidence, line: Evidence | None) -> Iterator[Finding]:
+    """The db's own alarm first, then what etcd says now, then the size."""
     size = db.evidence(f"{db.size} bytes of {quota or 'no'} quota")
-    if alarms:
-        names = {member.id: member.name for member in db.cluster.members}
-        who = ", ".join(names.get(alarm.member) or f"{alarm.member:x}" for alarm in alarms)
-        yield Finding(
-            f"etcd refuses writes: the NOSPACE alarm of {who} is raised",
-            (db.evidence(f"alarm NOSPACE of {who}"), size, told, *logged),
-        )
-    elif quota and db.size >= quota * NEAR and line:
-        yield Finding("etcd refuses writes: its db has reached the quota", (size, told, line))
+    names = {member.id: member.name for member in db.cluster.members}
+    raised = [names.get(a.member) or f"{a.member:x}" for a in db.cluster.alarms if a.kind == "NOSPACE"]
+    if raised:
+        alarm = db.evidence(f"alarm NOSPACE of {', '.join(raised)}")
+        yield _alarm(raised, (alarm, size, told, *((line,) if line else ())))
+    elif line:
+        yield Finding("etcd refuses writes: its db has reached the quota", (line, size, told))
     elif quota and db.size >= quota:
-        yield Finding(
-            f"etcd's db ({db.size >> 20} MiB) is at its quota ({quota >> 20} MiB)",
-            (size, told),
-            severity=Severity.WARNING,
-        )
-    elif etcd.version is None and not quota:
-        raise EvidenceMissing("neither a quota nor a version that has a default one")
+        title = f"etcd's db ({db.size >> 20} MiB) is at its quota ({quota >> 20} MiB)"
+        yield Finding(title, (size, told), severity=Severity.WARNING)
+
+
+def _alarm(raised: list[str], evidence: tuple[Evidence, ...]) -> Finding:
+    return Finding(f"etcd refuses writes: the NOSPACE alarm of {', '.join(raised)} is raised", evidence)
 
 
 def _quota(case: Case) -> tuple[int, Evidence]:
@@ -84,9 +86,24 @@ def _quota(case: Case) -> tuple[int, Evidence]:
 
 
 def _line(case: Case) -> Evidence | None:
-    """The last line that says so, of etcd or of the API server."""
+    """The line that says so now, of etcd or of the API server; None where it is an old story.
+
+    3.5 logs that an alarm was disarmed; 3.6 and newer do not, so there a line counts only while nothing much later is
+    in the logs.
+    """
+    logs = case.node.container_logs
+    newest = max((line.time for lines in logs.values() for line in lines[-1:]), default="")
     for container in ("etcd", "kube-apiserver"):
-        line = said(case.node.container_logs.get(container, ()), REFUSED)
-        if line:
-            return line.evidence
+        lines = logs.get(container, ())[-LATELY:]
+        disarmed = max((place for place, line in enumerate(lines) if DISARMED in line.text), default=-1)
+        found = said(lines[disarmed + 1 :], REFUSED)
+        if found and not _older(found.time, newest):
+            return found.evidence
     return None
+
+
+def _older(time: str, newest: str) -> bool:
+    try:
+        return datetime.fromisoformat(newest) - datetime.fromisoformat(time) > STALE
+    except (ValueError, TypeError):
+        return False
