@@ -109,6 +109,12 @@ def readable_key(tree: Tree) -> None:
     tree.place(f"{PKI}/sa.key").chmod(0o644)
 
 
+def removed_kubelet_flag(tree: Tree) -> None:
+    path = "/var/lib/kubelet/kubeadm-flags.env"
+    args = "--v=2 --network-plugin=cni --pod-infra-container-image registry.k8s.io/pause:3.9 --node-ip=192.0.2.111"
+    tree.write(path, f'KUBELET_KUBEADM_ARGS="{args}"\n# kept\n')
+
+
 BREAKS: dict[str, Callable[[Tree], None]] = {
     "key-pair-mismatch": other_key,
     "issuer-mismatch": other_ca,
@@ -123,6 +129,7 @@ BREAKS: dict[str, Callable[[Tree], None]] = {
     "kubeconfig-ca-stale": stale_ca,
     "kubeconfig-server-unknown-address": lost_server,
     "key-file-readable": readable_key,
+    "kubelet-flag-removed": removed_kubelet_flag,
 }
 
 
@@ -160,6 +167,15 @@ def test_the_finding_goes_and_comes_back_with_undo(name: str, tmp_path: Path) ->
     assert failing(tree.root) <= healthy | broken
     undo(plan, host, journal)
     assert contents(tree.root) == before
+
+
+def test_only_the_removed_flags_go(tmp_path: Path) -> None:
+    tree = laid(tmp_path)
+    removed_kubelet_flag(tree)
+    (step, *_) = fix.plan(Root(tmp_path), "kubelet-flag-removed", NOW).steps
+    step.apply(host_of(tmp_path, fix.plan(Root(tmp_path), "kubelet-flag-removed", NOW)))
+    text = tree.read("/var/lib/kubelet/kubeadm-flags.env")
+    assert text == 'KUBELET_KUBEADM_ARGS="--v=2 --node-ip=192.0.2.111"\n# kept\n'
 
 
 def test_an_expired_kubelet_certificate_is_issued_and_the_kubelet_restarted(tmp_path: Path) -> None:

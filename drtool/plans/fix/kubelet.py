@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from drtool.core.errors import Refused
 from drtool.plans import site
 from drtool.plans.fix import Case, Repair
 from manifests.certificates import Certificate
-from manifests.editing import Edit, Set
+from manifests.editing import Change, Edit, Set
 from manifests.expected import CLIENT
 from manifests.issuing_steps import IssueKubeletClient, Subject
 from manifests.kubelet_client import CURRENT, DIRECTORY
 from manifests.node import PKI, Node
-from manifests.steps import EditFile, PointLink, edit_yaml
+from manifests.steps import EditFile, PointLink, edit_file, edit_yaml
 
 CONFIG = "/etc/kubernetes/kubelet.conf"
 
@@ -63,4 +65,31 @@ def _named(node: Node) -> tuple[EditFile, ...]:
     return edit_yaml(CONFIG, site.file_data(node, CONFIG), edits)
 
 
-BUILDERS = {"kubelet-client-link": relink}
+ENVIRONMENT = ("/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")
+
+
+def remove_flags(case: Case) -> Repair:
+    """Flags that the release has removed, out of the files that systemd reads; all of one file in one step."""
+    gone: dict[str, list[str]] = {}
+    by_hand = []
+    for finding in case.findings:
+        path, name = finding.evidence[0].path, re.match(r"--([\w-]+) of the kubelet", finding.title)
+        if path in ENVIRONMENT and name and "removed" in finding.title:
+            gone.setdefault(path, []).append(name[1])
+        else:
+            by_hand.append(f"{finding.title}: decide what was meant, in {path}")
+    steps = [step for path, names in gone.items() for step in _without(case.node, path, names)]
+    return Repair(tuple(steps), kubelet=bool(steps), by_hand=tuple(by_hand))
+
+
+def _without(node: Node, path: str, names: list[str]) -> tuple[EditFile, ...]:
+    """--name=value, --name="a b", --name value and --name alone, with the blank before it."""
+    data = site.file_data(node, path)
+    flags = "|".join(re.escape(name) for name in names)
+    pattern = re.compile(rf" ?--(?:{flags})(?:=[^\s\"']*|\s+(?!-)[^\s\"']+)?(?=[\s\"']|$)", re.MULTILINE)
+    text = data.decode()
+    found = [(match.start(), match[0]) for match in pattern.finditer(text)]
+    return edit_file(path, data, tuple(Change(len(text[:at].encode()), old, "") for at, old in found))
+
+
+BUILDERS = {"kubelet-client-link": relink, "kubelet-flag-removed": remove_flags}
