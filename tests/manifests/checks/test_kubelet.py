@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from drtool.commands.check import judged
-from drtool.core.report import Finding, Severity, Status
+from drtool.commands.check import check_together, judged
+from drtool.core.report import Finding, Outcome, Severity, Status
+from drtool.host.root import Root
 from manifests.kubeadm import Design
-from tests.builders.tree import Tree, laid, outcomes
+from manifests.node import Node
+from tests.builders.tree import NOW, Tree, laid
 
 KUBELET, FLAGS = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
 CONTAINERD = "/etc/containerd/config.toml"
@@ -27,6 +29,10 @@ def tree(tmp_path: Path) -> Tree:
 
 def causes(tree: Tree) -> tuple[str, ...]:
     return judged(tree.node()).verdict.root_causes
+
+
+def outcomes(node: Node) -> dict[str, Outcome]:
+    return {outcome.id: outcome for outcome in judged(node).outcomes}
 
 
 def status(tree: Tree, id_: str) -> Status:
@@ -320,3 +326,18 @@ def test_drop_ins_of_the_configuration_win_over_it(tree: Tree) -> None:
     tree.write("/etc/kubernetes/kubelet.conf.d/20-swap.conf", kind + "failSwapOn: false\n")
     tree.write("/etc/kubernetes/kubelet.conf.d/30-swap.yaml", kind + "failSwapOn: true\n")
     assert causes(tree) == ()
+
+
+def test_a_new_kubelet_that_may_reach_an_old_api_server_by_the_endpoint(tmp_path: Path) -> None:
+    members = {"cp-1": "192.0.2.111", "cp-2": "192.0.2.112"}
+    designs = [
+        Design(name=name, address=address, endpoint="192.0.2.100:6443", members=members, kubernetes=version)
+        for (name, address), version in zip(members.items(), ("v1.37.2", "v1.36.3"), strict=True)
+    ]
+    first = laid(tmp_path / "one", designs[0])
+    second = laid(tmp_path / "two", designs[1], first.authorities)
+    for tree, kubelet in ((first, "v1.37.2"), (second, "v1.36.3")):
+        versions(tree, kubelet=kubelet)
+    reports = check_together([Root(first.root), Root(second.root)], NOW)
+    titles = [[f.title for o in report.outcomes if o.id == "version-skew" for f in o.findings] for report in reports]
+    assert titles == [["The kubelet 1.37.2 is newer than the API server 1.36.3 of cp-2"], []]
