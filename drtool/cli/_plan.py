@@ -130,7 +130,7 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
 
     try:
         yield tell
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, OSError):
         click.echo(f"\ndrtool: the plan {plan.id} is unfinished", err=True)
         click.echo(f"  drtool resume {plan.id} goes on with it, drtool undo {plan.id} takes it back", err=True)
         raise
