@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from drtool.core.report import Evidence
 
 WITHHELD, CANNOT_BE_READ = "WITHHELD ", " cannot be read: "
-BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n(.*?)-----END \1-----", re.DOTALL)
+BEGIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,60})-----\r?\n")
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,31 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a PEM file: `data[start:end]`, with what lies between its two lines."""
+
+    start: int
+    end: int
+    label: str
+    body: bytes
+
+
+def blocks(data: bytes) -> Iterator[Block]:
+    """Every block that is closed by its own label; in time that grows with the file only, whatever is in it."""
+    at = 0
+    unclosed: set[bytes] = set()
+    while match := BEGIN.search(data, at):
+        at = match.end()
+        closing = b"-----END " + match[1] + b"-----"
+        end = -1 if match[1] in unclosed else data.find(closing, at)
+        if end < 0:
+            unclosed.add(match[1])
+            continue
+        yield Block(match.start(), end + len(closing), match[1].decode("ascii"), data[at:end])
+        at = end + len(closing)
+
+
+@dataclass(frozen=True, slots=True)
 class Pem:
     """What a PEM file holds.
 
@@ -160,15 +186,16 @@ def read_pem(path: str, data: bytes, line: int | None = None) -> Pem:
     private: list[str] = []
     public: list[str] = []
     problem = "" if data.strip() else "the file is empty"
-    blocks = 0
-    for match in BLOCK.finditer(data):
-        blocks += 1
-        label = match[1].decode("ascii")
-        here = line if line is not None else data.count(b"\n", 0, match.start()) + 1
+    found, at, here = False, 0, 1
+    for block in blocks(data):
+        found, label = True, block.label
+        here += data.count(b"\n", at, block.start)
+        at = block.start
+        place = line if line is not None else here
         try:
-            der = base64.b64decode(_body(match[2]), validate=True)
+            der = base64.b64decode(_body(block.body), validate=True)
             if label in {"CERTIFICATE", "TRUSTED CERTIFICATE"}:
-                certificates.append(_certificate(path, here, der))
+                certificates.append(_certificate(path, place, der))
             elif label.startswith(WITHHELD):
                 label = label.removeprefix(WITHHELD)
                 private.append(_kept(der))
@@ -177,8 +204,8 @@ def read_pem(path: str, data: bytes, line: int | None = None) -> Pem:
             elif label.endswith("PUBLIC KEY"):
                 public.append(_public(label, der))
         except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm) as error:
-            problem = problem or f"the {label} block at line {here}{CANNOT_BE_READ}{_short(error)}"
-    if not blocks and not problem:
+            problem = problem or f"the {label} block at line {place}{CANNOT_BE_READ}{_short(error)}"
+    if not found and not problem:
         problem = "no PEM block in it"
     return Pem(path, tuple(certificates), tuple(private), tuple(public), problem)
 

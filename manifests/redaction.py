@@ -16,7 +16,7 @@ from functools import cache
 
 import yaml
 
-from manifests.certificates import BLOCK, read_pem, withheld_block
+from manifests.certificates import blocks, read_pem, withheld_block
 from manifests.document import Unparsable, parse
 
 WITHHELD = "withheld"
@@ -39,7 +39,7 @@ PUBLIC = re.compile(
     r"|automount.*|.*tokens|.*secrets|.*serviceaccounttoken|access_?key_?id_?env)$"
 )
 WORDS = (
-    re.compile(r"eyJ[\w-]{6,4000}\.[\w-]{6,4000}\.[\w-]{0,4000}"),  # a JSON web token
+    re.compile(r"(?<![\w-])eyJ[\w-]{6,4000}\.[\w-]{6,4000}\.[\w-]{0,4000}"),  # a JSON web token
     re.compile(r"(?<![\w.])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.])"),  # a bootstrap token of kubeadm
     re.compile(r"AGE-SECRET-KEY-1[A-Z0-9]+"),
     re.compile(r"(?<=://)[^/@\s:\"']{1,200}:[^/@\s\"']{1,200}(?=@)"),  # user and password of a URL
@@ -107,12 +107,12 @@ class Redaction:
     def _pem(self, path: str, data: bytes) -> bytes:
         """Certificates and public keys as they are, each private key as its public half."""
         out, at = b"", 0
-        for match in BLOCK.finditer(data):
-            label = match[1].decode("ascii")
+        for block in blocks(data):
+            label, text = block.label, data[block.start : block.end]
             public = label.endswith(("CERTIFICATE", "PUBLIC KEY", "REQUEST")) or label.startswith("WITHHELD ")
-            out += self._around(path, data[at : match.start()])
-            out += match[0] if public else self._key(path, match[0], label)
-            at = match.end()
+            out += self._around(path, data[at : block.start])
+            out += text if public else self._key(path, text, label)
+            at = block.end
         return out + self._around(path, data[at:])
 
     def _around(self, path: str, data: bytes) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manifests.certificates import Certificate, certificate_of, read_pem, utc, withheld_block
+from manifests.certificates import Certificate, blocks, certificate_of, read_pem, utc, withheld_block
 from manifests.issuing import Issued, issue, issue_authority, new_key
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -101,6 +101,12 @@ def test_a_withheld_key_tells_what_the_key_told(issued: Issued) -> None:
 
 def test_a_moment_is_written_in_utc() -> None:
     assert utc(datetime(2026, 11, 30, 12, tzinfo=UTC) + timedelta(seconds=1)) == "2026-11-30T12:00:01Z"
+
+
+def test_blocks_that_never_end_are_no_blocks_however_many() -> None:
+    data = b"-----BEGIN A-----\n" * 50_000 + LEAF.certificate_pem
+    assert [found.common_name for found in read_pem("/x", data).certificates] == ["kube-apiserver"]
+    assert [block.label for block in blocks(b"-----BEGIN A-----\n-----BEGIN B-----\n-----END B-----")] == ["B"]
 
 
 @given(st.binary(max_size=400))
