@@ -1,7 +1,8 @@
 """Objects without an API server, against etcdctl on a served copy: `python -m bench.objects [--db FILE]`.
 
 The db: 180,000 keys, about 770 MB, objects of a real API server 1.37 (the snapshot in ../shared) under new names, each
-with uids of its own, in the proportions of a busy cluster. `--db` names a file to keep it in, or to use again.
+with a uid of its own and owners' uids shared by replicas, in the proportions of a busy cluster. `--db` names a file to
+keep it in, or to use again.
 
 Jobs, in turns, medians of `--rounds`: list all keys, get one object, list one kind, decode every object. drtool's times
 hold the start of the program and the opening of the file; etcdctl's are on an etcd that already runs.
@@ -45,6 +46,8 @@ SHARES = {
 UID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 OPTIONS = ("--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--max-txn-ops=512")
 BATCH = 64
+REPLICAS = 10
+"""Objects in a row that share an owner: about four Pods of them."""
 
 
 def originals() -> dict[str, list[bytes]]:
@@ -66,11 +69,18 @@ def made(count: int) -> Iterator[tuple[bytes, bytes]]:
     values, kinds, weights = originals(), list(SHARES), list(SHARES.values())
     for number in range(count):
         (kind,) = chance.choices(kinds, weights)
-        renewed = str(uuid.UUID(int=chance.getrandbits(128))).encode()
-        value = UID.sub(renewed, chance.choice(values[kind]))
+        value = renewed(chance.choice(values[kind]), chance, number // REPLICAS)
         if kind == "configmaps":
             value = config_map(chance)
-        yield keys.prefix_of("", kind, f"team-{number % 400}") + f"object-{number:07d}".encode(), value
+        yield keys.prefix_of("", kind, f"team-{number // REPLICAS % 400}") + f"object-{number:07d}".encode(), value
+
+
+def renewed(value: bytes, chance: random.Random, owner: int) -> bytes:
+    """Under uids of its own; other uids in it, those of owners, are shared with its neighbours as replicas do."""
+    own = UID.search(value)
+    mine = str(uuid.UUID(int=chance.getrandbits(128))).encode()
+    theirs = str(uuid.UUID(int=owner + 1)).encode()
+    return UID.sub(lambda found: mine if own and found[0] == own[0] else theirs, value)
 
 
 def config_map(chance: random.Random) -> bytes:
