@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from drtool.core.check import EvidenceMissing, NotApplicable
+from drtool.core.report import Evidence
 from drtool.host.root import Entry
 from manifests.live import EtcdState
 from manifests.logs import Line
@@ -12,6 +13,7 @@ from manifests.node import Node
 from manifests.pod import Component
 
 DATA_DIR = "/var/lib/etcd"
+SERVING = "ready to serve client requests"
 STARTING = re.compile(r'"msg":"Running: "|etcdmain: etcd Version')
 
 
@@ -63,6 +65,20 @@ def recent_log(node: Node) -> tuple[Line, ...]:
     starts = [place for place, line in enumerate(lines) if STARTING.search(line.text)]
     first = starts[-1] if starts else 0
     return lines[first:]
+
+
+def last_words(node: Node, pattern: str) -> Evidence | None:
+    """A line with which etcd has ended since its last start: it outweighs a look at its data from outside.
+
+    None where it came to serve after that, or where there is no log.
+    """
+    try:
+        lines = recent_log(node)
+    except EvidenceMissing:
+        return None
+    serving = max((place for place, line in enumerate(lines) if SERVING in line.text), default=-1)
+    line = said(lines[serving + 1 :], pattern)
+    return line.evidence if line else None
 
 
 def said(lines: tuple[Line, ...], pattern: str) -> Line | None:

@@ -321,3 +321,22 @@ def test_what_the_running_etcd_answers_counts_first(tree: Tree) -> None:
     tree.set_flag("etcd", "quota-backend-bytes", "16777216")
     assert found(etcd_nospace, tree)[0].severity is Severity.WARNING  # it answers that no alarm is raised
     assert found(etcd_inconsistent_members, tree) == []
+
+
+LAST_WORDS = [
+    (etcd_snap_ahead_of_db, "failed to find database snapshot file (snap: snapshot file doesn't exist)"),
+    (etcd_too_many_learners, "membership: too many learner members in cluster"),
+    (etcd_version_downgrade, "invalid downgrade; server version is lower than determined cluster version"),
+    (etcd_version_downgrade, 'version \\"3.7.0\\" is not supported'),
+    (etcd_wal_corrupt, "walpb: crc mismatch: expected: a312147c computed: 7cb2c684"),
+    (etcd_v2_content, "detected disallowed custom content in v2store for stage --v2-deprecation=write-only"),
+]
+
+
+@pytest.mark.parametrize(("check", "words"), LAST_WORDS)
+def test_etcds_own_last_words(tree: Tree, check: ModuleType, words: str) -> None:
+    fatal = f'"level":"fatal","msg":"discovery failed","error":"{words}"'
+    tree.log("etcd", fatal)
+    assert len(found(check, tree)) == 1
+    tree.log("etcd", fatal, '"msg":"Running: "', '"msg":"ready to serve client requests"')
+    assert found(check, tree, data(snaps=((2, 300),), v2=())) == []

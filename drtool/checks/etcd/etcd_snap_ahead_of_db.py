@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.etcd import last_words
 from snapshots.facts import DataDirectory
 
 SEVERITY = Severity.CRITICAL
@@ -25,9 +26,15 @@ EXPLAINS = (
     "container-exited",
     "component-not-ready",
 )
+REFUSED = (
+    r"failed to recover v3 backend from snapshot|failed to find database snapshot file|does not match with snapshot"
+)
 
 
 def find(case: Case) -> Iterator[Finding]:
+    words = last_words(case.node, REFUSED)
+    if words is not None:
+        yield Finding("etcd's newest raft snapshot is ahead of its db, as it says itself", (words,))
     data = case.data
     index, said = _seen(data)
     files = {snap: f"member/snap/{term:016x}-{snap:016x}.snap" for term, snap in data.snaps}

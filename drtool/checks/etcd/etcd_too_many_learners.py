@@ -12,14 +12,21 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
+from manifests.etcd import last_words
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("etcd-quorum-impossible", "etcd-membership-stale", "image-inconsistent", "container-exited")
 FIRST = (3, 6, 0)
+REFUSED = r"too many learner members in cluster"
 
 
 def find(case: Case) -> Iterator[Finding]:
     etcd = case.node.etcd
+    words = last_words(case.node, REFUSED)
+    if words is not None:
+        yield Finding(
+            "etcd's db has more learners than it starts with, as it says itself", (words, etcd.image_evidence)
+        )
     members = case.database.cluster.members
     learners = [member for member in members if member.learner]
     allowed = etcd.value("max-learners") or etcd.value("experimental-max-learners") or "1"

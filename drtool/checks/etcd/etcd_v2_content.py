@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.etcd import said
+from manifests.etcd import last_words
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("image-inconsistent", "container-exited", "component-not-ready")
@@ -21,7 +21,7 @@ REFUSED = r"detected disallowed (?:custom content in v2store|v2 WAL)"
 
 def find(case: Case) -> Iterator[Finding]:
     etcd = case.node.etcd
-    line = said(case.node.container_logs.get("etcd", ()), REFUSED)
+    line = last_words(case.node, REFUSED)
     keys = _keys(case, logged=line is not None)
     if not keys and line is None:
         return
@@ -31,7 +31,7 @@ def find(case: Case) -> Iterator[Finding]:
     held = f"{len(keys)} keys of the v2 API, such as {keys[0]}" if keys else "keys of the v2 API"
     yield Finding(
         f"etcd's data still holds {held}, which etcd 3.6 refuses and 3.7 drops",
-        (etcd.image_evidence, *_snap(case, keys), *((line.evidence,) if line else ())),
+        (etcd.image_evidence, *_snap(case, keys), *((line,) if line else ())),
         severity=None if newer else Severity.WARNING,
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
+from manifests.etcd import last_words
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = (
@@ -26,10 +27,17 @@ EXPLAINS = (
     "container-exited",
     "component-not-ready",
 )
+REFUSED = (
+    r"invalid downgrade; server version is lower|cluster cannot be downgraded"
+    r"|version \\*\"\d+\.\d+\.\d+\\*\" is not supported"
+)
 
 
 def find(case: Case) -> Iterator[Finding]:
     etcd = case.node.etcd
+    words = last_words(case.node, REFUSED)
+    if words is not None:
+        yield Finding("etcd is older than its data, as it says itself", (words, etcd.image_evidence))
     if etcd.version is None:
         raise EvidenceMissing(f"{etcd.container.image} does not say which version of etcd it is")
     cluster = case.database.cluster

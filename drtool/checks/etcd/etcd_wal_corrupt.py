@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.etcd import recent_log, said
+from manifests.etcd import last_words
 from snapshots.walcheck import LogFacts
 
 SEVERITY = Severity.CRITICAL
@@ -40,8 +40,8 @@ def find(case: Case) -> Iterator[Finding]:
     if damage:
         said_so = (line,) if line else ()
         yield Finding(f"etcd's write-ahead log is damaged: {damage}", (place, *_index(case, log), *said_so))
-    elif line is not None and log.fault:
-        yield Finding("etcd cannot read its write-ahead log", (place, line))
+    elif line is not None:
+        yield Finding("etcd cannot read its write-ahead log, as it says itself", (line, place))
 
 
 def _damage(log: LogFacts, seen: int, logged: bool) -> str:
@@ -72,10 +72,5 @@ def _index(case: Case, log: LogFacts) -> tuple[Evidence, ...]:
 
 
 def _refused(case: Case) -> Evidence | None:
-    try:
-        lines = recent_log(case.node)
-    except EvidenceMissing:
-        return None
-    line = said(lines, REFUSED)
-    repaired = said(lines, REPAIRED)
-    return None if line is None or repaired is not None else line.evidence
+    """etcd's own last words on it; 3.6 and newer also tell of what they have repaired."""
+    return None if last_words(case.node, REPAIRED) else last_words(case.node, REFUSED)

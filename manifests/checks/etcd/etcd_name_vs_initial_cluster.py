@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.etcd import data_directory, has_data
+from manifests.etcd import data_directory, has_data, last_words
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
+REFUSED = r"couldn't find local name|--initial-cluster has .* but missing from --initial-advertise-peer-urls"
 EXPLAINS = (
     "etcd-data-dir-missing",
     "node-name-mismatch",
@@ -27,6 +28,10 @@ EXPLAINS = (
 def find(node: Node) -> Iterator[Finding]:
     etcd = node.etcd
     listed = etcd.flag("initial-cluster")
+    words = last_words(node, REFUSED)
+    if words is not None:
+        yield Finding("etcd does not find itself in --initial-cluster, as it says itself", (words, listed.evidence))
+        return
     if _has_data(node):
         raise NotApplicable("the member has data: --initial-cluster is not read")
     urls: dict[str, set[str]] = {}
