@@ -25,6 +25,11 @@ from manifests.kubelet import read_environment
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR
+KUBECONFIGS = {
+    "kubelet": "kubelet.conf",
+    "kube-controller-manager": "controller-manager.conf",
+    "kube-scheduler": "scheduler.conf",
+}
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
 Network = IPv4Network | IPv6Network
 
@@ -81,8 +86,9 @@ def _needed(node: Node, who: str) -> Iterator[tuple[str, str]]:
     apiserver, manager = node.components.get("kube-apiserver"), node.components.get("kube-controller-manager")
     if apiserver and apiserver.has("advertise-address"):
         yield "this node's address", apiserver.value("advertise-address")
+    config = node.kubeconfigs.get(f"/etc/kubernetes/{KUBECONFIGS.get(who, '')}")
     host = split_url(endpoint(node))[0]
-    if host:
+    if config is not None and host and config.host == host:
         yield "the endpoint", host.strip("[]")
     if who == "kubelet":
         return

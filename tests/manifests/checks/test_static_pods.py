@@ -472,6 +472,17 @@ def test_a_proxy_that_swallows_the_clusters_own_traffic(tree: Tree) -> None:
     assert "this node's address 192.0.2.111" in titles(tree, "no-proxy-incomplete")[0]
 
 
+def test_the_endpoint_counts_for_those_who_go_by_it(tmp_path: Path) -> None:
+    tree = laid(tmp_path, Design(endpoint="k8s.example.org:6443"))
+    _proxy(tree, MANAGER, "192.0.2.0/24,10.96.0.0/12,10.244.0.0/16,.svc")
+    assert not findings(tree, "no-proxy-incomplete")
+    drop_in = "/etc/systemd/system/kubelet.service.d/proxy.conf"
+    tree.write(drop_in, '[Service]\nEnvironment="HTTPS_PROXY=http://192.0.2.9:3128" "NO_PROXY=192.0.2.0/24"\n')
+    assert titles(tree, "no-proxy-incomplete") == [
+        "kubelet uses a proxy, and NO_PROXY does not cover the endpoint k8s.example.org"
+    ]
+
+
 def test_a_complete_no_proxy_is_fine(tree: Tree) -> None:
     _proxy(tree, MANAGER, "127.0.0.1,192.0.2.0/24,10.96.0.0/12,10.244.0.0/16,.svc,.cluster.local")
     assert not findings(tree, "no-proxy-incomplete")
