@@ -44,7 +44,8 @@ def _logged(case: Case) -> Iterator[Finding]:
     except EvidenceMissing:
         return
     if line:
-        flag = case.node.etcd.flag("initial-cluster").evidence
+        etcd = case.node.etcd
+        flag = etcd.flag("initial-cluster").evidence if etcd.has("initial-cluster") else etcd.image_evidence
         yield Finding("etcd's members do not take this one for a member", (line.evidence, flag), Severity.CRITICAL)
 
 
