@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from drtool.core.errors import Refused
 from drtool.host.machine import STATE, Host
-from manifests.running import Program, prove_stopped
+from manifests.running import Program, let_start, prove_stopped
 
 
 def staged(plan: str, path: str) -> str:
@@ -87,6 +87,7 @@ class PutStaticPod:
 
     def apply(self, host: Host) -> None:
         self.file.apply(host)
+        let_start(host, self.program)
 
     def revert(self, host: Host) -> None:
         self.file.revert(host)

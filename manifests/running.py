@@ -15,6 +15,7 @@ from manifests.steps import move_back, move_once
 GRACE = {"etcd": 30}
 SHORT_GRACE = 5  # what a hard end costs the others is nothing: they keep no state
 PATIENCE = 120.0
+STARTED = 20.0  # seconds in which a kubelet that is well has started a container
 NOTICED = 4.0  # seconds in which a kubelet sees that a file is gone: it is told by the kernel
 
 
@@ -64,6 +65,22 @@ def prove_stopped(host: Host, program: Program) -> None:
     host.wait(missing, PATIENCE, f"{program.name} does not stop", hint)
 
 
+def let_start(host: Host, program: Program) -> None:
+    """Give the kubelet time to start a manifest that came back; restart it where it does not.
+
+    A kubelet that has not yet told the API server of the old Pod's end (with the API server down it cannot) may wait for
+    ever before it starts a static Pod of the same name. Its restart forgets that, and harms no running container.
+    """
+    if not host.services.active("kubelet"):
+        return
+    begun = host.clock.now() - 1
+    while not any(one.name == program.name and one.created >= begun for one in host.containers.all()):
+        if host.clock.now() - begun > STARTED:
+            host.services.restart("kubelet")
+            return
+        host.clock.sleep(0.5)
+
+
 @dataclass(frozen=True, slots=True)
 class ParkStaticPod:
     """The manifest moved out of the kubelet's sight, and the proof that what it ran is down.
@@ -83,7 +100,10 @@ class ParkStaticPod:
         prove_stopped(host, self.program)
 
     def revert(self, host: Host) -> None:
+        parked = host.exists(self.to)
         move_back(host, self.path, self.to)
+        if parked:
+            let_start(host, self.program)
 
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.to,)
@@ -103,6 +123,7 @@ class UnparkStaticPod:
     def apply(self, host: Host) -> None:
         move_once(host, self.to, self.path)
         host.remove_empty(str(PurePosixPath(self.to).parent))
+        let_start(host, self.program)
 
     def revert(self, host: Host) -> None:
         move_once(host, self.path, self.to)

@@ -51,7 +51,7 @@ class FakeContainers:
             raise DrtoolError("the container runtime does not answer")
         names = [path.stem for path in sorted(self.manifests.glob("*.yaml"))] if self.manifests else []
         return tuple(
-            Container(f"id-{name}", name, name, True)
+            Container(f"id-{name}", name, name, True, 1e12)
             for name in sorted({*names, *self.stuck})
             if name not in self.stopped
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import DrtoolError, Refused
-from drtool.host.machine import TimedOut
+from drtool.host.machine import Container, TimedOut
 from manifests.running import (
     ParkStaticPod,
     Program,
@@ -109,3 +109,16 @@ def test_restarted_containers_are_only_the_named_ones(root: Path) -> None:
     RestartContainers(("kube-scheduler",), "why").apply(host)
     assert isinstance(host.containers, FakeContainers)
     assert host.containers.stopped == ["kube-scheduler"]
+
+
+def test_a_kubelet_that_waits_for_ever_is_restarted(root: Path) -> None:
+    class Idle(FakeContainers):
+        def all(self) -> tuple[Container, ...]:
+            return (Container("old", "etcd", "etcd", False, 1.0),)
+
+    host = replace(rooted(root), containers=Idle())
+    ParkStaticPod(ETCD, PATH, TO).apply(host)
+    UnparkStaticPod(ETCD, PATH, TO).apply(host)
+    assert isinstance(host.services, FakeServices)
+    assert host.services.calls == [("stop", "kubelet"), ("start", "kubelet")]
+    assert rooted(root).services.active("kubelet")

@@ -60,7 +60,7 @@ class SmallKubelet:
 
     def all(self) -> tuple[Container, ...]:
         self.reconcile()
-        return (Container("etcd-1", "etcd", "etcd-cp-1", True),) if self.running else ()
+        return (Container("etcd-1", "etcd", "etcd-cp-1", True, 1e12),) if self.running else ()
 
     def stop(self, container: str, grace: int) -> None:
         self.stops.append(container)
