@@ -68,8 +68,8 @@ def prove_stopped(host: Host, program: Program) -> None:
 def let_start(host: Host, program: Program) -> None:
     """Give the kubelet time to start a manifest that came back; restart it where it does not.
 
-    A kubelet that has not yet told the API server of the old Pod's end (with the API server down it cannot) may wait for
-    ever before it starts a static Pod of the same name. Its restart forgets that, and harms no running container.
+    A kubelet that has not told the API server of the old Pod's end yet (while that is down it cannot) may wait for ever
+    before it starts a static Pod of the same name. Its restart forgets that, and harms no running container.
     """
     if not host.services.active("kubelet"):
         return
