@@ -76,7 +76,7 @@ def main() -> None:
     for _ in range(ROUNDS):
         session = Session(program)
         paints.append(session.until(b"Causes"))
-        told.append(session.until(b"nearest expiry"))
+        told.append(session.until(b"expiry in"))
         session.drained()
         for name, key in KEYS.items():
             costs[name].append(session.press(key))

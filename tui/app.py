@@ -16,9 +16,11 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from drtool.commands.check import Report
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
 from drtool.plans.site import cluster_name
 from manifests.credentials import credentials
+from manifests.identity import members
 from snapshots.inventory import Inventory
 from tui.questions import questions
 from tui.running import Running
@@ -177,7 +179,13 @@ class DrtoolApp(App[None]):
             return ""
         version = report.node.kubernetes
         words = "v" + ".".join(map(str, version)) if version else "version unknown"
-        return " | ".join([f"{words} {report.node.layout}", self._backup_words(), self._expiry_words(report)])
+        parts = (
+            f"{words} {report.node.layout}",
+            _member_words(report),
+            self._expiry_words(report),
+            self._backup_words(),
+        )
+        return " | ".join(part for part in parts if part)
 
     def _backup_words(self) -> str:
         known: Known[Any] = self.session.known("backups")
@@ -190,7 +198,7 @@ class DrtoolApp(App[None]):
 
     def _expiry_words(self, report: Report) -> str:
         dates = [c.certificate.not_after for c in credentials(report.node) if c.certificate is not None]
-        return f"nearest expiry {(min(dates) - report.node.at).days} d" if dates else "no certificates seen"
+        return f"expiry in {(min(dates) - report.node.at).days} d" if dates else "no certificates seen"
 
     # ---- what leaves the screen
 
@@ -219,3 +227,14 @@ class DrtoolApp(App[None]):
             sys.stdout.flush()
             sys.stdin.readline()
         self.refresh()
+
+
+def _member_words(report: Report) -> str:
+    """As the running etcd says, else as the manifest's flags do."""
+    try:
+        found = report.node.etcd_state.members
+    except (EvidenceMissing, NotApplicable):
+        listed = len(members(report.node))
+        return f"{listed} etcd member{'s' if listed > 1 else ''} listed" if listed else ""
+    learners = sum(member.learner for member in found)
+    return f"{len(found) - learners} voting members" + (f", {learners} learners" if learners else "")

@@ -71,7 +71,7 @@ def _row(backup: Backup) -> Row:
     drill = backup.last("drill")
     proof = "good" if backup.good else "NOT VERIFIED"
     drilled = f"drilled {drill.at:%Y-%m-%d}" if drill else "never drilled"
-    text = f"{record.id}  {record.node:12} rev {record.revision:<10} {record.keys:>7} keys  {proof}, {drilled}"
+    text = f"{record.id:30} {record.node:10} {record.keys:>7} keys  {proof}, {drilled}"
     return Row(text, "" if backup.good else "bold", backup)
 
 
