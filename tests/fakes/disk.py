@@ -1,4 +1,4 @@
-"""A disk whose process is killed at the n-th call, before it, half way through a write, or right after it."""
+"""A disk whose process is killed before its n-th call, or half way through a write."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ class DyingDisk(Disk):
         super().write(descriptor, data[: len(data) // 2])
         self._instant()
         super().write(descriptor, data[len(data) // 2 :])
-        self._instant()
 
     def sync(self, descriptor: int) -> None:
         self._instant()
         super().sync(descriptor)
-        self._instant()
 
     def move(self, source: int, name: str, target: int, new: str) -> None:
         self._instant()
