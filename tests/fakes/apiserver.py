@@ -15,11 +15,15 @@ from typing import Any
 
 @dataclass
 class FakeApiserver:
-    """`objects` by path; `ready` is what /readyz says; the next `conflicts` writes find that someone was faster."""
+    """`objects` by path; `ready` is what /readyz says; the next `conflicts` writes find that someone was faster.
+
+    `distrusts`: whoever shows a client certificate is refused, as one is whose certificate has run out.
+    """
 
     server: str = ""
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     ready: bool = True
+    distrusts: bool = False
     conflicts: int = 0
     patched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
@@ -37,6 +41,8 @@ def apiserver(certificate: Path, key: Path, ca: Path) -> Iterator[FakeApiserver]
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.startswith("/readyz"):
+                if fake.distrusts and self.connection.getpeercert():  # type: ignore[attr-defined]
+                    return self._send(401, b"Unauthorized")
                 body = b"ok" if fake.ready else b"[+]ping ok\n[-]etcd failed: reason withheld\n"
                 return self._send(200 if fake.ready else 500, body)
             found = fake.objects.get(self.path)
@@ -73,7 +79,7 @@ def apiserver(certificate: Path, key: Path, ca: Path) -> Iterator[FakeApiserver]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.load_verify_locations(ca)
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = ssl.CERT_OPTIONAL
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         fake.server = f"127.0.0.1:{server.server_address[1]}"

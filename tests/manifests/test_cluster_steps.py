@@ -122,6 +122,11 @@ def test_waiting_tells_the_sub_check_that_fails(running: FakeApiserver, host: Ho
     ProveNames((running.server,)).apply(host)
 
 
+def test_readiness_is_asked_without_a_certificate_that_ran_out(running: FakeApiserver, host: Host) -> None:
+    running.distrusts = True
+    WaitForApiserver(running.server, 5).apply(host)
+
+
 def test_a_certificate_must_be_valid_for_the_name(running: FakeApiserver, host: Host) -> None:
     ca = identity(host).ca
     assert serves(running.server, "127.0.0.1", ca) == ""
