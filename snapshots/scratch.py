@@ -216,12 +216,12 @@ def wait(etcd: Running, timeout: float) -> None:
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         if etcd.process.poll() is not None:
-            raise DrtoolError(f"etcd ended with status {etcd.process.returncode}: {_last_words(etcd.log)}")
+            raise DrtoolError(f"etcd ended with status {etcd.process.returncode}: {last_words(etcd.log)}")
         with suppress(DrtoolError), Etcd(access, timeout=2.0) as client:
             client.get(b"health")
             return
         time.sleep(0.1)
-    raise DrtoolError(f"etcd did not serve within {timeout:g} s: {_last_words(etcd.log)}")
+    raise DrtoolError(f"etcd did not serve within {timeout:g} s: {last_words(etcd.log)}")
 
 
 def _pairs(extra: Sequence[str]) -> dict[str, str]:
@@ -234,6 +234,7 @@ def _pairs(extra: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _last_words(log: Path) -> str:
+def last_words(log: Path) -> str:
+    """The end of a program's log, for an error: the log itself goes with the scratch directory."""
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1][-600:] if lines else "it said nothing"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from drtool.config import Credentials, StoreConfig
 from drtool.core.errors import DrtoolError, NotFound
-from snapshots.scratch import free_ports
+from snapshots.scratch import free_ports, last_words
 
 START_TIMEOUT, GRACE = 60.0, 3.0
 
@@ -80,6 +80,7 @@ def running(directory: Path, bucket: str = "backups") -> Iterator[Server]:
         "-s3",
         f"-s3.config={config}",
         "-s3.port.iceberg=0",
+        "-s3.port.lance=0",
         "-master.volumeSizeLimitMB=1024",
         "-volume.max=20",
         *(f"-{name}.port={ports[name]}" for name in names),
@@ -108,7 +109,7 @@ def _wait(server: Server, port: int, log: Path) -> None:
     problem = "it does not listen"
     while time.monotonic() < until:
         if server.process.poll() is not None:
-            raise DrtoolError(f"weed ended with status {server.process.returncode}", f"see {log}")
+            raise DrtoolError(f"weed ended with status {server.process.returncode}: {last_words(log)}")
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
             try:
                 make_bucket(server.bucket, server.config(), server.credentials)
@@ -116,7 +117,7 @@ def _wait(server: Server, port: int, log: Path) -> None:
             except DrtoolError as not_yet:
                 problem = not_yet.what
         time.sleep(0.2)
-    raise DrtoolError(f"the S3 server did not serve within {START_TIMEOUT:g} s: {problem}", f"see {log}")
+    raise DrtoolError(f"the S3 server did not serve within {START_TIMEOUT:g} s: {problem}; {last_words(log)}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
