@@ -27,7 +27,9 @@ class Listing(Screen[None]):
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     DEFAULT_CSS = """
     Listing { layout: vertical; }
-    Listing > #state, Listing > #facts, Listing > #title, Listing > #keys { height: 1; }
+    Listing > #state, Listing > #facts, Listing > #title, Listing > #keys {
+        height: 1; text-wrap: nowrap; text-overflow: ellipsis;
+    }
     Listing > #state { text-style: bold; }
     Listing > #title { text-style: underline; }
     Listing > #detail { height: 9; border-top: ascii; display: none; }
