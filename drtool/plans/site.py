@@ -94,15 +94,26 @@ def data_dir(etcd: Component) -> str:
 
 def etcd_access(node: Node, *endpoints: str) -> Access:
     """etcd on this node by loopback where it listens there, with a client certificate that the node has."""
-    etcd = present(node, "etcd")
-    ca, cert = f"{PKI}/etcd/ca.crt", f"{PKI}/etcd/healthcheck-client.crt"
-    key = f"{PKI}/etcd/healthcheck-client.key"
-    if node.entry(cert).data is None:
-        apiserver = node.component("kube-apiserver")
-        ca, cert, key = (_file(apiserver, f"etcd-{name}") for name in ("cafile", "certfile", "keyfile"))
-    elif etcd is not None and etcd.has("trusted-ca-file"):
+    etcd, apiserver = present(node, "etcd"), present(node, "kube-apiserver")
+    pairs = [(f"{PKI}/etcd/healthcheck-client.crt", f"{PKI}/etcd/healthcheck-client.key")]
+    ca = f"{PKI}/etcd/ca.crt"
+    if apiserver is not None and apiserver.has("etcd-certfile"):
+        pairs.append((_file(apiserver, "etcd-certfile"), _file(apiserver, "etcd-keyfile")))
+        ca = _file(apiserver, "etcd-cafile")
+    if etcd is not None and etcd.has("trusted-ca-file"):
+        pairs.append((_file(etcd, "cert-file"), _file(etcd, "key-file")))
         ca = _file(etcd, "trusted-ca-file")
+    cert, key = next((pair for pair in pairs if _valid(node, pair[0])), pairs[0])
     return Access(endpoints or local_endpoints(node), ca, cert, key)
+
+
+def _valid(node: Node, path: str) -> bool:
+    """A health check's certificate often runs out unnoticed; kubeadm gives etcd's own both usages."""
+    try:
+        certificate = node.certificate(path)
+    except EvidenceMissing:
+        return False
+    return certificate.not_before <= node.at <= certificate.not_after
 
 
 def local_endpoints(node: Node) -> tuple[str, ...]:

@@ -238,3 +238,14 @@ def test_nothing_to_fix_is_said_so(name: str, words: str, tmp_path: Path) -> Non
     laid(tmp_path)
     with pytest.raises(UsageError, match=words):
         fix.plan(Root(tmp_path), name, NOW)
+
+
+def test_etcd_is_asked_with_a_certificate_that_is_valid(tmp_path: Path) -> None:
+    from drtool.plans.site import etcd_access
+
+    tree = laid(tmp_path)
+    assert etcd_access(tree.node()).cert == f"{PKI}/etcd/healthcheck-client.crt"
+    leaf(tree, "etcd/healthcheck-client", life=1, authority="etcd/ca")
+    assert etcd_access(tree.node()).cert == f"{PKI}/apiserver-etcd-client.crt"
+    leaf(tree, "apiserver-etcd-client", life=1, authority="etcd/ca")
+    assert etcd_access(tree.node()).cert == f"{PKI}/etcd/server.crt"
