@@ -85,7 +85,7 @@ class SwapDataDir:
     emptied: bool = False
 
     def describe(self) -> str:
-        what = "leave it empty" if self.emptied else f"put the one made from the backup in its place ({self.prepared})"
+        what = "leave it empty" if self.emptied else f"put the new one in its place ({self.prepared})"
         return f"move {self.data_dir}/member aside to {self.aside}, and {what}"
 
     def apply(self, host: Host) -> None:
