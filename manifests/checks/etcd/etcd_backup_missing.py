@@ -19,7 +19,7 @@ SEVERITY = Severity.WARNING
 CONFIGURATION, RECORD = "/etc/drtool/config.yaml", "/var/lib/drtool/last-backup.json"
 AGE = timedelta(hours=26)
 FIX = Fix("drtool backup", "takes, verifies and stores a backup now")
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -38,10 +38,10 @@ def find(node: Node) -> Iterator[Finding]:
 
 
 def _limit(node: Node) -> timedelta:
-    """`max_age` of the configuration (`maxAge` too), "26h"; a day and two hours where it names none."""
-    for match, _ in node.find(CONFIGURATION, r"^\s*max_?[aA]ge:\s*[\"']?(\d+)\s*([smhd])"):
-        return timedelta(seconds=int(match[1]) * UNITS[match[2]])
-    return AGE
+    """`schedule.stale` of the configuration, "26h", which is also what it is where none is set."""
+    told = str(node.document(CONFIGURATION).get("schedule", "stale", default=""))
+    match = re.fullmatch(r"(\d+)([smhdw])", told.strip())
+    return timedelta(seconds=int(match[1]) * UNITS[match[2]]) if match else AGE
 
 
 def _taken(node: Node) -> datetime | None:
