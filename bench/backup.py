@@ -26,6 +26,7 @@ from snapshots.seal import throwaway
 
 
 def shell(script: str, environment: dict[str, str]) -> float:
+    """Seconds of the whole pipeline."""
     began = time.monotonic()
     done = subprocess.run(
         ["bash", "-ec", "set -o pipefail\n" + script], env=environment, capture_output=True, check=False

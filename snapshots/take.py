@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -119,6 +120,7 @@ def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, 
         Etcd(source.access) as etcd,
         Sending(run.store, f"{run.path}/{name}") as sending,
         seal.Sealer(run.recipients, sending.write, hashed_elsewhere=True) as sealer,
+        _ending(run.store),
     ):
         for piece in etcd.snapshot(limits.stall, limits.total):
             check.feed(piece)
@@ -140,6 +142,7 @@ def _store_bundle(held: Bundle | None, run: _Run) -> Part | None:
     with (
         Sending(run.store, f"{run.path}/{name}") as sending,
         seal.Sealer(run.recipients, sending.write) as sealer,
+        _ending(run.store),
     ):
         sealer.write(bundle.encode(held))
         sizes = sealer.finish()
@@ -151,8 +154,9 @@ def _read_back(record: Record, run: _Run) -> Verified | None:
     """None where the store does not let it be read now; StoreDamages where it gives other bytes."""
     try:
         for part in record.parts:
-            for _ in plain_pieces(run.store, run.path, part, run.keys, run.listener):
-                pass
+            with _ending(run.store, but=StoreFailed):
+                for _ in plain_pieces(run.store, run.path, part, run.keys, run.listener):
+                    pass
     except Unsound as differs:
         raise StoreDamages(
             f"read back from the store, the backup is not what was sent: {differs.what}", ""
@@ -174,6 +178,18 @@ def _commit(record: Record, verified: Verified | None, seals: Seals, store: Stor
         store.put(f"{record.path}/{SIGNATURE}", seals.signing_key.sign(catalog.encode(finished)))
     store.put(f"{record.path}/{RECORD}", catalog.encode(finished), if_absent=True)
     return finished
+
+
+@contextmanager
+def _ending(store: Store, but: type[BaseException] | tuple[()] = ()) -> Iterator[None]:
+    """On an error (or Ctrl-C) threads that still ask the store again and again must not hold the run up."""
+    try:
+        yield
+    except but:
+        raise
+    except BaseException:
+        store.give_up()
+        raise
 
 
 def _clean(store: Store, path: str) -> None:

@@ -17,6 +17,7 @@ from drtool.commands.fetch import Shelf
 from drtool.config import Config
 from drtool.core.errors import Locked
 from drtool.core.events import Listener, silent
+from drtool.host.deadline import deadline
 from drtool.host.memory import one_arena
 from drtool.host.root import Root
 from manifests.node import read
@@ -29,6 +30,7 @@ from snapshots.stores.store import KeyMissing, Store, StoreFailed
 from snapshots.take import Limits, Seals, Source, take
 
 ORPHAN_AGE = timedelta(days=1)
+LOCK_WRITE_AGE = timedelta(minutes=6)
 PROBED = "probed.json"
 
 
@@ -62,13 +64,13 @@ def backup(
     pinned: bool = False,
     listener: Listener = silent,
 ) -> Result:
-    """Raises Locked, Refused, EtcdUnreachable, SnapshotBroken, StoreFailed (where there is no spool either), ..."""
+    """Raises Locked, Refused, EtcdUnreachable, SnapshotBroken, OutOfTime, StoreFailed (where there is no spool), ..."""
     began = time.monotonic()
     one_arena()
     seals = _seals(config)
     source = _source(config, root, pinned)
     name = catalog.new_id(datetime.now(UTC), source.status.revision)
-    with _one_at_a_time(config) as waiting:
+    with _one_at_a_time(config) as waiting, deadline(float(config.timeouts.total), "the backup"):
         run = _Run(config, shelf, source, seals, name, waiting, listener)
         try:
             result = run.into_store()
@@ -152,6 +154,7 @@ class _Run:
         now = datetime.now(UTC) + timedelta(minutes=1)
         for name in predecessors or ():
             store.sweep(f"{self.cluster}/{name}/", now)
+        store.sweep(f"{self.cluster}/lock/", now - LOCK_WRITE_AGE)  # another run may be about to ask for the lock
         store.sweep(f"{self.cluster}/", now if predecessors is None else before)
 
 

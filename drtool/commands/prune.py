@@ -65,7 +65,7 @@ def after_backup(
     if record.verified is None:
         return (), ()
     try:
-        _remove(shelf.store, plan(shelf, config, cluster).decisions[cluster], lease, removed, held)
+        _remove(shelf.store, plan(shelf, config, cluster).decisions.get(cluster, Decision()), lease, removed, held)
     except (StoreFailed, NotFound) as failed:
         warnings = (f"retention was not applied: {failed.what}",)
     warnings += tuple(f"{one.id} could not be removed: {why}" for one, why in held)

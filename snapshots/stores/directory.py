@@ -122,6 +122,9 @@ class DirectoryStore:
             sync_directory(place.parent)
             self._prune_empty(place.parent)
 
+    def give_up(self) -> None:
+        """Nothing is ever tried twice here."""
+
     def sweep(self, prefix: str, before: datetime) -> int:
         swept = 0
         with self._errors(prefix):

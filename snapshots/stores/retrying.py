@@ -82,6 +82,9 @@ class RetryingStore:
     def delete(self, key: str) -> None:
         self._try(lambda: self.inner.delete(key))
 
+    def give_up(self) -> None:
+        self.patience.left = 0.0
+
     def sweep(self, prefix: str, before: datetime) -> int:
         return self._try(lambda: self.inner.sweep(prefix, before))
 

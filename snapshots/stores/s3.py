@@ -165,6 +165,9 @@ class S3Store:
                 raise StoreHolds(denied.what, "the bucket's object lock keeps it until its retention ends") from denied
             raise
 
+    def give_up(self) -> None:
+        """Nothing is ever tried twice here."""
+
     def sweep(self, prefix: str, before: datetime) -> int:
         whole = f"{self.prefix}/{prefix}" if self.prefix else prefix
         swept = 0

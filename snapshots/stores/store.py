@@ -106,6 +106,9 @@ class Store(Protocol):
     def delete(self, key: str) -> None:
         """No error where it is gone already. Raises StoreHolds where the store keeps it."""
 
+    def give_up(self) -> None:
+        """From now on nothing is tried twice: the run ends, and waits for nothing but what it has begun."""
+
     def sweep(self, prefix: str, before: datetime) -> int:
         """Forget uploads below `prefix` that were begun before that moment and never completed; how many."""
 
