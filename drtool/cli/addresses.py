@@ -51,6 +51,9 @@ def as_text(found: Judgement) -> str:
     lines += [_clash(clash) for clash in found.clashes]
     lines += [f"PROBLEM: {problem.range.what} {problem.range.network}: {problem.why}" for problem in found.problems]
     lines += [_capacity(one) for one in found.capacities]
+    for judged in found.network:
+        lines.append(f"NETWORK [{judged.severity}] {visible(judged.finding.title)} ({judged.id})")
+        lines += [f"         {visible(str(evidence))}" for evidence in judged.finding.evidence]
     lines += [f"not seen: {visible(what)}" for what in found.unseen]
     return "\n".join(lines)
 

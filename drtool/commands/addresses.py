@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+from drtool.commands.check import check
+from drtool.core.causes import Judged
 from drtool.core.check import EvidenceMissing
 from drtool.core.errors import UsageError
+from drtool.core.report import Severity, Status
 from drtool.host.root import Root
 from manifests.document import Document, Unparsable, parse
 from manifests.node import Node, read
@@ -18,28 +21,45 @@ from manifests.ranges import Capacity, Clash, Layout, Problem, Range, capacities
 from manifests.routes import host_networks
 
 MAX_PLAN = 1 << 20
+NETWORK = (
+    "hostport-without-portmap",
+    "bandwidth-without-plugin",
+    "cni-version-too-old",
+    "podcidr-missing",
+    "podcidr-duplicate",
+    "podcidr-outside",
+    "pods-exceed-podcidr",
+)
 PLAN = "pods, services and nodes (lists of ranges), others, nodeMask, nodeMaskIPv6, maxPods, nodeCount"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`unseen` lists what could not be read, and so was not judged."""
+    """`network` is what the checks found that weigh the conflist and the nodes' ranges against the Pods.
+
+    `unseen` lists what could not be read, and so was not judged.
+    """
 
     layout: Layout
     clashes: tuple[Clash, ...]
     problems: tuple[Problem, ...]
     capacities: tuple[Capacity, ...]
+    network: tuple[Judged, ...] = ()
     unseen: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
-        return not self.clashes and not self.problems
+        broken = any(judged.severity >= Severity.ERROR for judged in self.network)
+        return not self.clashes and not self.problems and not broken
 
 
 def judge_node(root: Root) -> Judgement:
     """The ranges of the cluster that the node below `root` belongs to, and of this host's own routes."""
-    layout, unseen = _of_node(read(root))
-    return judged(layout, unseen)
+    report = check(root, probe=False)
+    layout, unseen = _of_node(report.node)
+    gaps = (one for one in report.outcomes if one.id in NETWORK and one.status is Status.UNKNOWN)
+    unseen += tuple(f"{one.id}: {one.reason}" for one in gaps)
+    return replace(judged(layout, unseen), network=tuple(j for j in report.verdict.findings if j.id in NETWORK))
 
 
 def judge_plan(path: Path) -> Judgement:
@@ -48,7 +68,7 @@ def judge_plan(path: Path) -> Judgement:
 
 
 def judged(layout: Layout, unseen: tuple[str, ...]) -> Judgement:
-    return Judgement(layout, clashes(layout.all), problems(layout), capacities(layout), unseen)
+    return Judgement(layout, clashes(layout.all), problems(layout), capacities(layout), unseen=unseen)
 
 
 def proposed(nodes: int, pods: int, root: Root, dual_stack: bool) -> Judgement:
@@ -175,6 +195,15 @@ def as_data(found: Judgement) -> dict[str, Any]:
                 "binds": one.binds,
             }
             for one in found.capacities
+        ],
+        "network": [
+            {
+                "id": one.id,
+                "severity": str(one.severity),
+                "title": one.finding.title,
+                "evidence": [str(evidence) for evidence in one.finding.evidence],
+            }
+            for one in found.network
         ],
         "notSeen": list(found.unseen),
     }

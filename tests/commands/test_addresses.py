@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from drtool.cli.addresses import command
-from drtool.commands.addresses import judge_node, judge_plan, proposed
+from drtool.commands.addresses import NETWORK, judge_node, judge_plan, proposed
 from drtool.core.errors import UsageError
 from drtool.host.root import Root
 from tests.builders.tree import laid
@@ -22,7 +22,7 @@ def test_a_node_tells_its_ranges_with_their_lines(tmp_path: Path) -> None:
     assert [one.what for one in found.layout.all] == ["Pods", "Services", "nodes"]
     assert found.layout.pods[0].source.startswith("/etc/kubernetes/manifests/kube-controller-manager.yaml:")
     assert found.capacities[0].total == 256 * 110
-    assert found.unseen == ()
+    assert all(what.startswith(NETWORK) for what in found.unseen)
 
 
 def test_what_a_node_does_not_tell_is_said(tmp_path: Path) -> None:
@@ -32,6 +32,15 @@ def test_what_a_node_does_not_tell_is_said(tmp_path: Path) -> None:
     unseen = judge_node(Root(tmp_path)).unseen
     assert any("cluster-cidr" in what for what in unseen)
     assert any("maxPods" in what for what in unseen)
+
+
+def test_a_conflist_that_lacks_what_pods_ask_for(tmp_path: Path) -> None:
+    tree = laid(tmp_path)
+    tree.write("/etc/cni/net.d/10-x.conflist", '{"cniVersion": "0.3.1", "name": "x", "plugins": [{"type": "bridge"}]}')
+    found = judge_node(Root(tmp_path))
+    assert found.good
+    assert [judged.id for judged in found.network] == ["cni-version-too-old"]
+    assert "NETWORK [warning]" in CliRunner().invoke(command, ["--root", str(tmp_path)], standalone_mode=False).output
 
 
 def test_a_plan_on_paper(tmp_path: Path) -> None:
