@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drtool.cli._output import emit
-from drtool.cli._plan import Answers, as_data, as_text, carry, present, refuse_elsewhere
+from drtool.cli._plan import Answers, carry, present, refuse_elsewhere
 from drtool.cli._progress import shown
 from drtool.core.errors import UsageError
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 PLAN = ("root", "apply", "yes", "dry_run", "progress")
-WANTED = ("members", "token", "bump", "force")
+WANTED = ("members", "token", "bump", "clear_alarms", "force")
 
 
 def command(source: str, config: Config, output: str, options: dict[str, Any]) -> None:
@@ -40,7 +39,7 @@ def command(source: str, config: Config, output: str, options: dict[str, Any]) -
     planned = restore_node.planned(root, asked, config)
     if not answers.applies:
         text = again(source, members=asked.members, token=planned.how.cluster.token if asked.members else "")
-        emit(as_data(planned.plan, "planned"), output, lambda: as_text(planned.plan, text))
+        present(planned.plan, answers, output, text)
         return
     refuse_elsewhere(planned.plan, answers)
 

@@ -46,6 +46,7 @@ class Wanted:
     members: str = ""
     token: str = ""
     bump: int = DEFAULT_BUMP
+    clear_alarms: bool = False
     force: bool = False
 
 
@@ -87,7 +88,9 @@ def planned(root: Root, wanted: Wanted, config: Config) -> NodeRestore:
         cluster = _cluster(node, wanted, digest)
         name = etcd.value("name", "default")
         cluster.member(name)
-        how = Restoration(cluster, name, wanted.bump, target=_line(image_tag(etcd.container.image)))
+        how = Restoration(
+            cluster, name, wanted.bump, target=_line(image_tag(etcd.container.image)), clear_alarms=wanted.clear_alarms
+        )
         plan = site.plan_id("restore", datetime.now(UTC))
         shown = source.id if isinstance(source, Fetched) else str(source)
         counts = source.counts if isinstance(source, Fetched) else {}

@@ -54,7 +54,7 @@ def restore(
     """
     access = site.etcd_access(node)
     told = tuple((prefix, count) for prefix, count in counts.items() if prefix.isascii() and prefix not in PASSING)
-    up: list[NodeStep] = [WaitForEtcd(access, JOINING if len(members) > 1 else ALONE)]
+    up: list[NodeStep] = [WaitForEtcd(access, JOINING if len(members) > 1 else ALONE, without_alarm=True)]
     up += [CompareCounts(access, told)] if told and len(members) < 2 else []
     up += [ClearMasterLeases(access)]
     return Draft("restore", title, (*around(node, plan, (swap(node, plan),), tuple(up), lost),))
