@@ -16,8 +16,14 @@ ATTEMPTS = 5
 
 
 def replaced(text: str, old: str, new: str) -> str:
-    """`old` as a whole host part: 192.0.2.1 is not found in 192.0.2.11, nor cp-1 in cp-10."""
-    return re.sub(rf"(?<![\w.:-]){re.escape(old)}(?![\w-]|\.\w)", lambda _: new, text)
+    """`old` as a whole host part: 192.0.2.1 is not found in 192.0.2.11, nor cp-1 in cp-10, nor ::1 in ::1:2."""
+    return whole(old).sub(lambda _: new, text)
+
+
+def whole(host: str) -> re.Pattern[str]:
+    """Where a text names this very host, or HOST:PORT; what follows an IPv6 address after a colon is part of it."""
+    after = r"[\w:-]" if ":" in host else r"[\w-]"
+    return re.compile(rf"(?<![\w.:-]){re.escape(host)}(?!{after}|\.\w)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 
 from drtool.core.errors import DrtoolError
@@ -26,7 +27,14 @@ class Systemd:
     def restart(self, unit: str) -> None:
         self._turn("restart", unit, active=True)
 
+    def _read_again(self) -> None:
+        """A plan may have edited a drop-in; where nothing changed this does nothing."""
+        with suppress(FileNotFoundError, subprocess.TimeoutExpired):  # the call that follows says so
+            subprocess.run(["systemctl", "daemon-reload"], capture_output=True, timeout=self.seconds, check=False)
+
     def _turn(self, verb: str, unit: str, active: bool) -> None:
+        if active:
+            self._read_again()
         done = self._run(verb, unit)
         if self.active(unit) != active:
             said = (done.stderr or done.stdout).strip().splitlines()

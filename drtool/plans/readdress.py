@@ -17,6 +17,7 @@ from manifests.cluster_steps import (
     RewriteConfigMap,
     WaitForApiserver,
     replaced,
+    whole,
 )
 from manifests.document import Path
 from manifests.editing import Change, rewritten
@@ -24,6 +25,7 @@ from manifests.kubeconfig import split_url
 from manifests.node import Node
 from manifests.running import StartControlPlane, StopControlPlane
 from manifests.steps import edit_file, edit_yaml
+from manifests.vip import virtual_addresses
 from snapshots.member_steps import UpdateMember
 from snapshots.steps import WaitForEtcd
 
@@ -56,7 +58,8 @@ def candidates(node: Node) -> tuple[Address, ...]:
         for text in found.names(flag)
     ]
     networks = [ip_network(text, strict=False) for text in (*ranges, "172.17.0.0/16")]
-    own = [a for a in node.addresses.own if old is None or a.version == old.version]
+    virtual = set(virtual_addresses(node))
+    own = [a for a in node.addresses.own if (old is None or a.version == old.version) and a not in virtual]
     return tuple(a for a in own if not any(a in network for network in networks))
 
 
@@ -191,7 +194,7 @@ def _other_nodes(node: Node, old: str, new: str, moved: bool) -> Iterator[str]:
 
 def _leftovers(node: Node, old: str, edited: frozenset[str]) -> Iterator[str]:
     """Files that still name the old address, for a person to judge."""
-    pattern = re.compile(rf"(?<![\w.:-]){re.escape(old)}(?![\w-]|\.\w)")
+    pattern = whole(old)
     for path, entry in sorted(node.capture.entries.items()):
         if path in edited or entry.data is None or NOT_SETTINGS.match(path):
             continue

@@ -65,6 +65,9 @@ def test_an_address_is_only_found_as_a_whole() -> None:
     for text in ("192.0.2.111", "https://192.0.2.111:6443", "a,192.0.2.111,b", "cp-1=https://192.0.2.111:2380"):
         assert "N" in replaced(text, "192.0.2.111", "N")
     assert replaced("cp-1.example.org", "cp-1", "N") == "cp-1.example.org"
+    assert replaced("https://[2001:db8::1]:2380", "2001:db8::1", "N") == "https://[N]:2380"
+    assert replaced("2001:db8::1:5", "2001:db8::1", "N") == "2001:db8::1:5"
+    assert replaced("https://192.0.2.1:6443", "192.0.2.1:6443", "N") == "https://N"
 
 
 def test_a_config_map_is_rewritten_with_its_comments_and_put_back(running: FakeApiserver, host: Host) -> None:
