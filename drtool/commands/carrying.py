@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drtool.core.errors import NotFound, Refused, UsageError
+from drtool.commands import practice
+from drtool.core.errors import DrtoolError, NotFound, Refused, UsageError
 from drtool.core.plan import Event, Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
 from drtool.core.plan import undo as take_back
 from drtool.host.cri import SOCKETS, Runtime
@@ -18,6 +19,7 @@ from drtool.host.processes import Proc
 from drtool.host.root import Root
 from drtool.host.systemd import Systemd
 from drtool.plans.catalogue import STEPS
+from drtool.plans.practice import without_api_server
 from drtool.plans.site import Draft, plan_id
 from manifests.document import Unparsable, parse
 
@@ -52,8 +54,26 @@ def plan_of(draft: Draft, cluster: str, now: datetime | None = None) -> Plan[Hos
 
 
 def host(root: Root, plan: str) -> Host:
-    """This machine, for the steps of one plan."""
+    """This machine, or the scratch node of a rehearsal, for the steps of one plan."""
+    marker = practice.rehearsed(root)
+    if marker is not None:
+        return practice.host(root, plan, marker)
     return Host(root, plan, Systemd(), Runtime(_socket(root)), Proc())
+
+
+def acts_on(root: Root) -> bool:
+    """Whether plans are carried out on this root: this machine, or the scratch node of a rehearsal."""
+    return root.live or practice.rehearsed(root) is not None
+
+
+def refuse_elsewhere(root: Root) -> None:
+    """Raises UsageError where plans are not carried out on this root."""
+    practice.refuse_elsewhere(root)
+
+
+def fitted(root: Root, plan: Plan[Host]) -> Plan[Host]:
+    """The plan as it can be carried out on this root: as it is, unless that is a rehearsal's."""
+    return plan if practice.rehearsed(root) is None else without_api_server(plan)
 
 
 def _socket(root: Root) -> Path:
@@ -134,12 +154,22 @@ def durations(root: Root, plan: str) -> tuple[float, ...]:
 
 
 def history(root: Root) -> tuple[Carried, ...]:
-    """Every plan that was begun on this node, oldest first."""
-    return tuple(_carried(root, journal) for journal in plans(root))
+    """Every plan that was begun on this node, oldest first.
+
+    A finished one that cannot be read (it is of another version of drtool) is left out; an unfinished one must not be.
+    """
+    found = (_carried(root, journal) for journal in plans(root))
+    return tuple(one for one in found if one is not None)
 
 
-def _carried(root: Root, journal: DiskJournal) -> Carried:
-    plan, marks = decode(journal.encoded(), STEPS), journal.marks()
+def _carried(root: Root, journal: DiskJournal) -> Carried | None:
+    marks = journal.marks()
+    try:
+        plan = decode(journal.encoded(), STEPS)
+    except DrtoolError:
+        if state(marks).phase is Phase.UNFINISHED:
+            raise
+        return None
     return Carried(plan, state(marks), marks[-1].at if marks else "", tuple(_kept(root, plan)))
 
 

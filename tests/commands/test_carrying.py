@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drtool.commands import carrying
-from drtool.core.errors import NotFound, Refused, TakenBack, UsageError
+from drtool.core.errors import NotFound, Refused, TakenBack, Unsound, UsageError
 from drtool.core.plan import Event, Mark, Phase, Plan, encode
 from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
@@ -90,6 +90,17 @@ def test_a_failing_plan_is_listed_with_its_reason(tmp_path: Path) -> None:
     (found,) = carrying.history(Root(tmp_path))
     assert found.state.phase is Phase.TAKEN_BACK
     assert "No such file" in found.state.failure
+
+
+def test_a_plan_of_another_version_blocks_only_while_it_is_unfinished(tmp_path: Path) -> None:
+    root, old = Root(tmp_path), begun(tmp_path, 1)
+    file = tmp_path / f"var/lib/drtool/plans/{old.id}/plan.json"
+    file.write_bytes(file.read_bytes().replace(b"ParkFile", b"ParkElsewhere"))
+    with pytest.raises(Unsound, match="cannot be read"):
+        carrying.start(root, plan(2, tmp_path))
+    DiskJournal(root, old.id).record(Mark(Event.FINISHED))
+    carrying.start(root, plan(3, tmp_path))
+    assert [found.plan.title for found in carrying.history(root)] == ["park 3"]
 
 
 PROGRAM = """
