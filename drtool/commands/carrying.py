@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drtool.commands import practice
-from drtool.core.errors import DrtoolError, NotFound, Refused, UsageError
+from drtool.core.errors import DrtoolError, NotFound, Refused, Unsound, UsageError
 from drtool.core.plan import Event, Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
 from drtool.core.plan import undo as take_back
 from drtool.host.cri import SOCKETS, Runtime
@@ -166,9 +166,9 @@ def _carried(root: Root, journal: DiskJournal) -> Carried | None:
     marks = journal.marks()
     try:
         plan = decode(journal.encoded(), STEPS)
-    except DrtoolError:
+    except DrtoolError as broken:
         if state(marks).phase is Phase.UNFINISHED:
-            raise
+            raise Unsound(f"the unfinished plan {journal.plan}: {broken.what}", broken.hint) from broken
         return None
     return Carried(plan, state(marks), marks[-1].at if marks else "", tuple(_kept(root, plan)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from drtool.core.check import EvidenceMissing
 from drtool.core.errors import Refused
 from drtool.core.report import Finding
@@ -14,6 +12,7 @@ from drtool.plans.fix.kubelet import reissue_client
 from manifests.certificates import Certificate
 from manifests.expected import LEAVES, Leaf
 from manifests.issuing_steps import RequestCertificate
+from manifests.kubeconfig import split_url
 from manifests.node import PKI, Node
 
 READERS = {
@@ -78,13 +77,7 @@ def _address(node: Node) -> str:
     """This node's own: the API server's, else etcd's."""
     if site.present(node, "kube-apiserver"):
         return site.advertised(node)
-    return next(_etcd_hosts(node), "")
-
-
-def _etcd_hosts(node: Node) -> Iterator[str]:
-    from manifests.kubeconfig import split_url
-
-    yield from (split_url(url)[0] for url in node.etcd.names("advertise-client-urls"))
+    return next((split_url(url)[0] for url in node.etcd.names("advertise-client-urls")), "")
 
 
 BUILDERS = dict.fromkeys(

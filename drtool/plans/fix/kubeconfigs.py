@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from drtool.core.check import EvidenceMissing
 from drtool.core.errors import Refused
 from drtool.plans import site
@@ -83,8 +85,6 @@ def _stale(case: Case, path: str) -> Repair:
 
 
 def _encoded(node: Node) -> str:
-    import base64
-
     return base64.b64encode(site.file_data(node, f"{PKI}/ca.crt")).decode()
 
 
