@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from drtool.core.errors import DrtoolError
 from drtool.host.machine import Host
 from manifests.steps import move_back, move_once
 
@@ -74,11 +75,19 @@ def let_start(host: Host, program: Program) -> None:
     if not host.services.active("kubelet"):
         return
     begun = host.clock.now() - 1
-    while not any(one.name == program.name and one.created >= begun for one in host.containers.all()):
+    while not _started(host, program, begun):
         if host.clock.now() - begun > STARTED:
             host.services.restart("kubelet")
             return
         host.clock.sleep(0.5)
+
+
+def _started(host: Host, program: Program, since: float) -> bool:
+    """A runtime that does not answer is no reason to give up: what waits for the program will say so."""
+    try:
+        return any(one.name == program.name and one.created >= since for one in host.containers.all())
+    except DrtoolError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
