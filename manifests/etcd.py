@@ -37,6 +37,9 @@ def _on_host(etcd: Component, path: str) -> str:
 def has_data(node: Node) -> bool:
     """Whether the data directory holds a member. EvidenceMissing where the tree has no such directory at all."""
     path = data_directory(node)
+    entry = node.entry(path)
+    if entry.error and entry.kind != "absent":
+        raise EvidenceMissing(f"{path}: {entry.error}")
     listing = node.capture.listings.get(path)
     if listing is None:
         listing = _captured_names(node, path)

@@ -83,6 +83,11 @@ def command(
     if worst is not None and worst >= Severity[fail_on.upper()]:
         return 4
     for root, report in zip(roots, reports, strict=True):
+        if report.unread is not None:
+            raise CannotTell(
+                f"{root}: {report.unread.path}: {report.unread.error}: what needs it is unknown, not passed",
+                "run drtool as root, or on a bundle that root collected",
+            )
         if not report.is_node:
             raise CannotTell(
                 f"{root} is no node that drtool knows (layout {report.node.layout})",

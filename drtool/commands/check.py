@@ -19,7 +19,7 @@ from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Severity, Status
-from drtool.host.root import Root
+from drtool.host.root import Entry, Root
 from manifests.certificates import utc
 from manifests.etcd import data_directory, wal_directory
 from manifests.layout import Layout
@@ -44,6 +44,12 @@ class Report:
     @property
     def is_node(self) -> bool:
         return self.node.layout not in {Layout.NOT_KUBEADM, Layout.EMPTY}
+
+    @property
+    def unread(self) -> Entry | None:
+        """The static Pod directory, where it is there and may not be read: then little was judged."""
+        entry = self.node.entry(self.node.manifests_directory)
+        return entry if entry.error and entry.kind not in {"absent", "dangling"} else None
 
     def broken(self) -> tuple[Outcome, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.BROKEN)

@@ -25,8 +25,9 @@ GAVE_UP = "the read does not end: a dying disk or a lost network file system"
 class Entry:
     """One name in the tree, as lstat and a bounded read give it.
 
-    `data` is None for what is no regular file or could not be read; then `error` says why. `size` is the whole
-    file's size, even where `data` was cut (`cut` is then true). `target` is where a symbolic link points, as written.
+    `data` is None for what is no regular file or could not be read; then `error` says why. A directory has an `error`
+    where this process may not list it: that no name is known in it then proves nothing. `size` is the whole file's
+    size, even where `data` was cut (`cut` is then true). `target` is where a symbolic link points, as written.
     """
 
     path: str
@@ -104,6 +105,8 @@ class Root:
         known = Entry(
             path, kind, stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid, info.st_size, info.st_mtime, target
         )
+        if stat.S_ISDIR(info.st_mode) and not os.access(place, os.R_OK | os.X_OK, effective_ids=True):
+            return replace(known, error=os.strerror(errno.EACCES))
         if not stat.S_ISREG(info.st_mode) or limit == 0:
             return known
         if self.patience is None:

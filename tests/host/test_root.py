@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drtool.host.root import Root
+from tests.builders.nobody import as_nobody, close, reachable
 
 
 def test_a_file_is_read_with_its_mode_and_size(tmp_path: Path) -> None:
@@ -109,3 +110,14 @@ def test_the_kernels_own_files_are_read_whatever_the_limit() -> None:
     """The kernel refuses a large read(2) of /proc/sys with ENOMEM."""
     entry = Root(Path("/")).read("/proc/sys/kernel/osrelease", 4 << 20)
     assert entry.data, entry.error
+
+
+def test_a_directory_that_may_not_be_listed_says_so() -> None:
+    with reachable() as directory:
+        for name in ("closed", "open"):
+            (directory / name).mkdir(0o755)
+        close(directory / "closed")
+        with as_nobody():
+            assert Root(directory).read("/closed", 0).error == "Permission denied"
+            assert Root(directory).read("/open", 0).error == ""
+        (directory / "closed").chmod(0o755)

@@ -29,6 +29,8 @@ def find(node: Node) -> Iterator[Finding]:
     directory = node.manifests_directory
     if node.entry(directory).kind in {"absent", "unreadable"}:
         raise EvidenceMissing(f"{directory} is not in this tree")
+    if error := node.entry(directory).error:
+        raise EvidenceMissing(f"{directory}: {error}")
     if (
         "/etc/kubernetes/manifests" in node.capture.listings
         and directory != "/etc/kubernetes/manifests"

@@ -22,7 +22,7 @@ INPUTS = {
 def find(node: Node) -> Iterator[Finding]:
     if node.layout in {Layout.EMPTY, Layout.NOT_KUBEADM}:
         return
-    gaps = {path: what for path, what in INPUTS.items() if node.entry(path).kind in {"absent", "unreadable"}}
+    gaps = {path: what for path, what in INPUTS.items() if node.entry(path).error}
     if gaps:
         yield Finding(
             f"This tree does not show {', '.join(gaps.values())}: what needs them is unknown, not passed",

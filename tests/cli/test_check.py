@@ -1,0 +1,28 @@
+"""`drtool check` by one who may not read the node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from drtool.cli.check import command
+from drtool.core.errors import CannotTell
+from tests.builders.nobody import as_nobody, close, reachable
+from tests.builders.tree import laid
+
+
+@pytest.mark.parametrize("closed", ["etc/kubernetes/manifests", "etc/kubernetes"])
+def test_manifests_that_may_not_be_read_are_unknown_and_not_missing(closed: str) -> None:
+    with reachable() as directory:
+        tree = laid(directory / "node")
+        close(tree.root / closed)
+        with as_nobody():
+            done = CliRunner().invoke(command, ["--root", str(tree.root)])
+        Path(tree.root / closed).chmod(0o755)
+    assert isinstance(done.exception, CannotTell)
+    assert "/etc/kubernetes/manifests: Permission denied" in done.exception.what
+    assert "as root" in done.exception.hint
+    assert "no cause of an outage found" in done.output
+    assert "manifest-missing" not in done.output
