@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +85,18 @@ def test_restore_wants_one_of_two_places() -> None:
         found = drtool(*words)
         assert isinstance(found.exception, UsageError)
         assert "where to?" in found.exception.what
+
+
+@pytest.mark.parametrize(("typed", "status"), [(b"lab\n", 0), (b"prod\n", 1), (b"\n", 1)])
+def test_the_clusters_name_is_what_agrees(typed: bytes, status: int) -> None:
+    program = "from drtool.cli._plan import agree; from drtool.core.plan import Plan; agree(Plan('x', 't', 'lab', ()))"
+    terminal, end = os.openpty()
+    try:
+        os.write(terminal, typed)
+        run = subprocess.run([sys.executable, "-c", program], stdin=end, capture_output=True, check=False)
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert run.returncode == status
+    assert b"type the cluster's name (lab)" in run.stderr
+    assert (b"nothing was done" in run.stderr) == bool(status)
