@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ import grpc
 from etcd3.etcdrpc import rpc_pb2
 
 from drtool.core.errors import DrtoolError, Refused
+from snapshots import wire
 
 CALL_TIMEOUT = 10.0
 SNAPSHOT = "/etcdserverpb.Maintenance/Snapshot"
@@ -428,71 +429,40 @@ def blob(message: bytes) -> memoryview:
             at += 1
         at += 1
     if message[at : at + 1] == b"\x1a":
-        size, at = _varint(memoryview(message), at + 1)
-        if at + size <= len(message):
-            return memoryview(message)[at : at + size]
-    found = Fields(message).views(3)
-    return found[-1] if found else memoryview(b"")
+        with suppress(wire.Malformed):
+            size, start = wire.varint(message[: at + 11], at + 1)
+            if start + size <= len(message):
+                return memoryview(message)[start : start + size]
+    return memoryview(Fields(message).data(3))
 
 
 class Fields:
-    """A protobuf message cut into its fields; values stay where they lie until they are asked for."""
+    """A message cut into its fields."""
 
-    __slots__ = ("_data", "_found")
+    __slots__ = ("_found",)
 
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._data = memoryview(data)
-        self._found: list[tuple[int, int | memoryview]] = list(self._cut())
-
-    def _cut(self) -> Iterator[tuple[int, int | memoryview]]:
-        data, at, end = self._data, 0, len(self._data)
-        while at < end:
-            tag, at = _varint(data, at)
-            number, wire = tag >> 3, tag & 7
-            if wire == 0:
-                value, at = _varint(data, at)
-                yield number, value
-                continue
-            if wire not in (1, 2, 5):
-                raise EtcdRefused(f"etcd sent a message that is no protobuf (wire type {wire})")
-            size, at = _varint(data, at) if wire == 2 else ((8, at) if wire == 1 else (4, at))
-            if at + size > end:
-                raise EtcdRefused("etcd sent a message that ends early")
-            yield number, data[at : at + size]
-            at += size
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._found = list(wire.fields(data))
+        except wire.Malformed as wrong:
+            raise EtcdRefused(f"etcd sent a message that is no protobuf: {wrong}") from wrong
 
     def number(self, number: int) -> int:
         """Unsigned; 0 where the field is absent."""
         return next((value for n, value in reversed(self._found) if n == number and isinstance(value, int)), 0)
 
-    def views(self, number: int) -> tuple[memoryview, ...]:
-        return tuple(value for n, value in self._found if n == number and isinstance(value, memoryview))
-
     def all(self, number: int) -> tuple[bytes, ...]:
-        return tuple(bytes(value) for value in self.views(number))
+        return tuple(value for n, value in self._found if n == number and isinstance(value, bytes))
 
     def data(self, number: int) -> bytes:
-        found = self.views(number)
-        return bytes(found[-1]) if found else b""
+        found = self.all(number)
+        return found[-1] if found else b""
 
     def text(self, number: int) -> str:
         return self.data(number).decode("utf-8", "replace")
 
     def texts(self, number: int) -> tuple[str, ...]:
         return tuple(value.decode("utf-8", "replace") for value in self.all(number))
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise EtcdRefused("etcd sent a message that ends early")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
 
 
 def signed(value: int) -> int:
