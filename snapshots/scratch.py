@@ -76,13 +76,18 @@ def binary(name: str = "etcd") -> Path:
 
 def line(program: Path) -> str:
     """Which line of etcd a program is ("3.5"), by its own word. Raises NotFound where it is no etcd."""
+    return version(program).rpartition(".")[0]
+
+
+def version(program: Path) -> str:
+    """As in "3.5.1". Raises NotFound."""
     try:
         said = subprocess.run(
             [str(program), "--version"], capture_output=True, text=True, timeout=20, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired) as failed:
         raise NotFound(f"{program} cannot be run: {failed}") from failed
-    match = re.search(r"etcd Version: (\d+\.\d+)\.", said)
+    match = re.search(r"etcd Version: (\d+\.\d+\.\d+)", said)
     if match is None:
         raise NotFound(f"{program} is no etcd: it does not say its version")
     return match[1]

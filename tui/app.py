@@ -15,6 +15,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from drtool.commands.carrying import acts_on
 from drtool.commands.check import Report
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
@@ -130,14 +131,14 @@ class DrtoolApp(App[None]):
 
     def plan(self, words: str) -> None:
         """A command whose plan is shown first; carrying it out asks for the cluster's name."""
-        if not self.root.live:
+        if not acts_on(self.root):
             self.run_command(f"{words} --root {shlex.quote(str(self.root.directory))}")
             return
         self.push_screen(Output(Running(words), self.cluster(), f"{words} --apply --yes"))
 
     def agree_and_run(self, lines: Sequence[str], words: str, cluster: str) -> None:
         """For plans that are known already: `undo --list` shows them once more before the name is asked for."""
-        if lines and self.root.live:
+        if lines and acts_on(self.root):
             self.push_screen(Output(Running("undo --list"), cluster, f"{words} --yes"))
 
     def browse(self, source: str) -> None:

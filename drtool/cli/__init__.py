@@ -6,6 +6,7 @@ Commands are imported only when they are called: `drtool check` must not pay for
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import signal
 import sys
@@ -42,6 +43,8 @@ def group(ctx: click.Context) -> None:
 
     Without a command: the terminal UI on this node.
     """
+    if os.environ.get("DRTOOL_REHEARSAL_ROOT"):
+        ctx.default_map = _rehearsing(os.environ["DRTOOL_REHEARSAL_ROOT"])
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -50,6 +53,11 @@ def group(ctx: click.Context) -> None:
     tui = group.get_command(ctx, "tui")
     if tui is not None:
         ctx.invoke(tui)
+
+
+def _rehearsing(place: str) -> dict[str, dict[str, object]]:
+    """In the shell of a rehearsal every command is about its scratch node, unless --root says otherwise."""
+    return {name: {"root": place, "roots": [place]} for name in Commands().list_commands(click.Context(group))}
 
 
 def main() -> NoReturn:

@@ -63,21 +63,22 @@ class Answers:
 def present(plan: Plan[Host], answers: Answers, output: str, again: str) -> None:
     """Print the plan, and carry it out where that was asked for and agreed to. `again` is the command to apply it."""
     if not answers.applies:
-        emit(as_data(plan, "planned"), output, lambda: as_text(plan, again))
+        fitting = carrying.fitted(Root(answers.root), plan)
+        emit(as_data(fitting, "planned"), output, lambda: as_text(fitting, again))
         return
     refuse_elsewhere(plan, answers)
     carry(plan, answers, output)
 
 
 def refuse_elsewhere(plan: Plan[Host], answers: Answers) -> None:
-    if answers.root != Path("/"):
-        raise UsageError(f"--apply acts on this machine, not on {answers.root}", "run it on the node itself")
+    carrying.refuse_elsewhere(Root(answers.root))
     if not plan.steps:
         raise UsageError("the plan has no steps: there is nothing to carry out")
 
 
 def carry(plan: Plan[Host], answers: Answers, output: str, prepare: Callable[[], None] = lambda: None) -> None:
     """Print, ask, `prepare` what touches nothing yet, carry out, and tell how long each part took."""
+    plan = carrying.fitted(Root(answers.root), plan)
     if output == "table":
         click.echo(as_text(plan, ""))
     if not answers.yes:

@@ -30,6 +30,8 @@ BAD = 4
 @click.option("--keep", is_flag=True, help="Leave the scratch directory. It holds restored Secrets in the clear.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page here.")
 @click.option("--metrics-file", type=click.Path(path_type=Path), help="Write metrics for the textfile collector.")
+@click.option("--scenario", default="", metavar="NAME", help="A rehearsal for people on a scratch node; or: list.")
+@click.option("--ui", is_flag=True, help="With --scenario: the terminal UI instead of a shell.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option
 def command(
@@ -39,11 +41,25 @@ def command(
     any_one: bool,
     report: Path | None,
     metrics_file: Path | None,
+    scenario: str,
+    ui: bool,
     progress: bool,
     output: str,
     **options: Any,
 ) -> int:
-    """Restore a backup in a scratch directory, boot etcd (and an API server) on it, and say what that proves."""
+    """Restore a backup in a scratch directory, boot etcd (and an API server) on it, and say what that proves.
+
+    With --scenario a person practises instead: a scratch node with a real etcd is broken in that way, and a shell (on
+    no terminal: the commands of standard input) is handed over to repair it. Exit status 4: it was not repaired.
+    """
+    if scenario:
+        from drtool.cli import _rehearsal
+
+        if backup or oldest or any_one:
+            raise UsageError("--scenario makes its own backup: no BACKUP goes with it")
+        return _rehearsal.command(scenario, ui, output)
+    if ui:
+        raise UsageError("--ui goes with --scenario")
     if sum((bool(backup), oldest, any_one)) > 1:
         raise UsageError("name one backup, or --oldest, or --random")
     wish = {name: options.pop(name) for name in ("etcd", "apiserver", "keep")}

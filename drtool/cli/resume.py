@@ -12,16 +12,18 @@ from drtool.cli._output import emit, output_option
 @click.command(epilog="Example: drtool resume")
 @click.argument("plan", default="", metavar="[PLAN]")
 @click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
+@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
 @output_option
-def command(plan: str, progress: bool, output: str) -> None:
+def command(plan: str, progress: bool, root: Path, output: str) -> None:
     """Goes on with a plan that was killed or interrupted, from the step it was at."""
     from drtool.cli._plan import as_data, telling
     from drtool.commands import carrying
     from drtool.core.plan import Phase
     from drtool.host.root import Root
 
-    root = Root(Path("/"))
-    chosen = carrying.find(root, plan, Phase.UNFINISHED).plan
+    where = Root(root)
+    carrying.refuse_elsewhere(where)
+    chosen = carrying.find(where, plan, Phase.UNFINISHED).plan
     with telling(chosen, progress) as tell:
-        carrying.resume(root, chosen.id, tell)
+        carrying.resume(where, chosen.id, tell)
     emit(as_data(chosen, str(Phase.DONE)), output, lambda: f"done: {chosen.title}")

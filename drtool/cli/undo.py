@@ -15,8 +15,9 @@ from drtool.cli._output import columns, emit, output_option
 @click.option("--list", "listing", is_flag=True, help="Plans of this node, and what each moved aside, with sizes.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
+@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
 @output_option
-def command(plan: str, listing: bool, yes: bool, progress: bool, output: str) -> None:
+def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, output: str) -> None:
     """Takes back a plan that was carried out, newest step first; without PLAN, the newest one.
 
     PLAN is the id that was printed, or its beginning.
@@ -26,17 +27,18 @@ def command(plan: str, listing: bool, yes: bool, progress: bool, output: str) ->
     from drtool.core.plan import Phase
     from drtool.host.root import Root
 
-    root = Root(Path("/"))
+    where = Root(root)
+    carrying.refuse_elsewhere(where)
     if listing:
-        found = carrying.history(root)
+        found = carrying.history(where)
         emit(_as_data(found), output, lambda: _as_text(found))
         return
-    chosen = carrying.find(root, plan, Phase.UNFINISHED, Phase.DONE).plan
+    chosen = carrying.find(where, plan, Phase.UNFINISHED, Phase.DONE).plan
     if not yes:
         click.echo(f"to be taken back, from the last step to the first:\n{as_text(chosen, '')}", err=True)
         agree(chosen)
     with telling(chosen, progress) as tell:
-        carrying.undo(root, chosen.id, tell)
+        carrying.undo(where, chosen.id, tell)
     emit(as_data(chosen, str(Phase.TAKEN_BACK)), output, lambda: f"taken back: {chosen.title}")
 
 
