@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from drtool.commands.fetch import Shelf
 from drtool.config import Config
 from drtool.core.errors import Locked
 from drtool.core.events import Listener, silent
+from drtool.host import writing
 from drtool.host.deadline import deadline
 from drtool.host.memory import one_arena
 from drtool.host.root import Root
@@ -30,6 +32,7 @@ from snapshots.stores.store import KeyMissing, Store, StoreFailed
 from snapshots.take import Limits, Seals, Source, take
 
 ORPHAN_AGE = timedelta(days=1)
+LAST = "last-backup.json"
 LOCK_WRITE_AGE = timedelta(minutes=6)
 PROBED = "probed.json"
 
@@ -78,7 +81,23 @@ def backup(
             # Another name: where only the store's last answer was lost, the first one may lie there, whole.
             run = replace(run, name=catalog.new_id(datetime.now(UTC), source.status.revision))
             result = run.into_spool(failed)
+    if result.good:
+        _remember(config, result.record)
     return replace(result, seconds=time.monotonic() - began)
+
+
+def _remember(config: Config, record: Record) -> None:
+    """The node's own word on its last good backup, for `drtool check`; what cannot be kept does not fail the backup."""
+    if config.spool.directory:
+        told = {
+            "schemaVersion": 1,
+            "id": record.id,
+            "cluster": record.cluster_id,
+            "revision": record.revision,
+            "takenAt": record.taken_at.isoformat(),
+        }
+        with suppress(OSError):
+            writing.write(Path(config.spool.directory).parent / LAST, json.dumps(told).encode(), 0o644)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -11,15 +12,19 @@ import pytest
 from msgspec.structs import replace
 
 from drtool.commands import fetch
+from drtool.commands.check import all_checks
 from drtool.commands.verify import verify
 from drtool.config import Config, Spool
+from drtool.core.check import Check, run_one
 from drtool.core.errors import CannotOpen, DrtoolError, Locked, Unsound
 from drtool.core.events import Progress
+from drtool.core.report import Status
 from snapshots import lock, scratch
 from snapshots.etcd import Etcd
 from snapshots.scratch_s3 import Server
 from snapshots.stores.store import StoreMissing
 from tests.builders.live_node import LiveNode, live_node
+from tests.builders.tree import Tree
 from tests.commands.backing import IDENTITY, config_for, opened, run, s3_config
 from tests.fakes.fault_proxy import Choice, Fault, Request, at_random, fault_proxy
 
@@ -57,6 +62,21 @@ def test_a_backup_holds_the_db_and_the_node(node: LiveNode, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not (shutil.which("age") and shutil.which("zstd")), reason="no age and zstd programs here")
+def test_a_good_backup_is_remembered_on_the_node(node: LiveNode, tmp_path: Path) -> None:
+    result = run(config_for(tmp_path), node)
+    told = json.loads((tmp_path / "last-backup.json").read_text())
+    assert (told["id"], told["revision"]) == (result.record.id, result.record.revision)
+    copy = Tree(tmp_path / "copy")
+    copy.write("/etc/drtool/config.yaml", "store: {url: 'file:///backups'}\n")
+    copy.write("/var/lib/drtool/last-backup.json", json.dumps(told))
+    assert run_one(backup_missing(), copy.node(result.record.taken_at)).status is Status.PASSED
+    assert run_one(backup_missing(), copy.node(result.record.taken_at + timedelta(hours=27))).status is Status.FAILED
+
+
+def backup_missing() -> Check:
+    return next(check for check in all_checks() if check.id == "etcd-backup-missing")
+
+
 def test_the_plain_tools_turn_it_into_a_db_that_etcdutl_accepts(node: LiveNode, tmp_path: Path) -> None:
     config = config_for(tmp_path)
     record = run(config, node).record

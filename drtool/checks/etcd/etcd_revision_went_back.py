@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 
 from drtool.checks import Case
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.etcd import said
 
@@ -29,6 +30,7 @@ def find(case: Case) -> Iterator[Finding]:
         yield Finding(
             f"etcd is at revision {revision}, and a backup of it was taken at {known}",
             (database.evidence(f"revision {revision}"), Evidence(RECORD, None, f"revision {known}")),
+            severity=None if _same_cluster(case) else Severity.WARNING,
         )
     elif revision > index:  # each revision takes a raft entry: this db was restored into a new cluster
         lines = [
@@ -43,10 +45,24 @@ def find(case: Case) -> Iterator[Finding]:
             )
 
 
+def _same_cluster(case: Case) -> bool:
+    """A record of another cluster may be left from before a new `kubeadm init`, whose clients saw no later revision."""
+    record = _record(case)
+    try:
+        return str(record.get("cluster", "")) in {"", f"{case.data.log.cluster_id:016x}"}
+    except (EvidenceMissing, NotApplicable):
+        return True
+
+
 def _recorded(case: Case) -> int:
     """The revision of the last backup; 0 where none is recorded."""
+    revision = _record(case).get("revision")
+    return revision if isinstance(revision, int) else 0
+
+
+def _record(case: Case) -> dict[str, object]:
     try:
         record = json.loads(case.node.entry(RECORD).data or b"{}")
-        return int(record.get("revision") or 0)
-    except (ValueError, AttributeError, TypeError):
-        return 0
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
