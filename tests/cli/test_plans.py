@@ -45,7 +45,7 @@ def test_a_plan_as_json_says_the_same(tree: Tree) -> None:
     assert {step["step"] for step in steps} >= {"StopControlPlane", "EditFile", "IssueCertificate", "UpdateMember"}
 
 
-@pytest.mark.parametrize("words", [("readdress",), ("fix", "cni-config-missing")])
+@pytest.mark.parametrize("words", [("readdress",), ("fix", "node-address-changed")])
 def test_a_copied_tree_is_never_changed(words: tuple[str, ...], tree: Tree) -> None:
     before = sorted(tree.root.rglob("*"))
     found = drtool(*words, "--root", str(tree.root), "--apply", "--yes")
