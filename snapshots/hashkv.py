@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crc32c import crc32c
-
 from drtool.core.errors import UsageError
 from drtool.core.events import Listener, Progress, silent
 from snapshots.bolt import Columns
+from snapshots.crc import crc32c
 from snapshots.mvcc import TOMBSTONE_SIZE, Keyspace, user_key
 from snapshots.wire import Malformed
 

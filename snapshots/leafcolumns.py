@@ -13,9 +13,8 @@ from operator import add, eq, itemgetter, le, lt, ne, sub
 from re import Match, Pattern
 from struct import Struct
 
-from crc32c import crc32c
-
 from snapshots.bolt import ELEMENT_SIZE, HEADER_SIZE, LEAF, Data, leaf_table
+from snapshots.crc import crc32c
 from snapshots.mvcc import (
     KEY_TAG,
     REVISION_SIZE,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from crc32c import crc32c
-
 from snapshots import wire
 from snapshots.cluster import Member, go_json
+from snapshots.crc import crc32c
 from snapshots.membership import conf_state
 
 NEVER = "0001-01-01T00:00:00Z"

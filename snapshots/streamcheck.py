@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from array import array
 
-from crc32c import crc32c
-
 from drtool.core.errors import Unsound
 from snapshots import bolt as bbolt
 from snapshots import wire
@@ -35,6 +33,7 @@ from snapshots.bolt import (
     Meta,
     Page,
 )
+from snapshots.crc import crc32c
 from snapshots.figures import Fault, Status, Structure
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
 from snapshots.streamleaves import leaves, take

@@ -11,9 +11,8 @@ from itertools import accumulate, chain, islice, repeat
 from operator import add, eq, ge, itemgetter, le, sub
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from snapshots.bolt import ELEMENT_SIZE, HEADER, HEADER_SIZE, LEAF
+from snapshots.crc import crc32c
 from snapshots.leafcolumns import GROUP_LIMIT, SEPARATOR
 from snapshots.mvcc import KEY_TAG, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
 from snapshots.streamrows import MASK_63, TOMBSTONE, Pages, Revisions

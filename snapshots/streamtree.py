@@ -15,12 +15,11 @@ from functools import lru_cache
 from itertools import pairwise
 from operator import le, lt
 
-from crc32c import crc32c
-
 from drtool.core.errors import Unsound
 from snapshots import bolt as bbolt
 from snapshots import cluster as clusters
 from snapshots.bolt import BRANCH, FREELIST, HEADER, LEAF, MAX_DEPTH, NO_FREELIST, Bolt, Bucket, Damaged, Page
+from snapshots.crc import crc32c
 from snapshots.figures import Fault, Figures, Prefix, Status, Structure
 from snapshots.mvcc import checked_user_key, compacted, decode_revision
 from snapshots.streamrows import TOMBSTONE, Pages, Revisions

@@ -12,8 +12,6 @@ from itertools import islice
 from operator import lt
 from struct import Struct
 
-from crc32c import crc32c
-
 from drtool.core.events import Listener, Progress, silent
 from snapshots import wire
 from snapshots.beside import beside, possible
@@ -29,7 +27,7 @@ from snapshots.bolt import (
     Damaged,
     Page,
 )
-from snapshots.crc import combine
+from snapshots.crc import combine, crc32c
 from snapshots.leafcolumns import take_leaves
 from snapshots.mvcc import (
     TOMBSTONE_SIZE,

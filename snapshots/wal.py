@@ -15,10 +15,9 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from drtool.core.errors import Unsound
 from snapshots import wire
+from snapshots.crc import crc32c
 
 METADATA, ENTRY, STATE, CRC, SNAPSHOT = 1, 2, 3, 4, 5
 LENGTH = Struct("<Q")
