@@ -23,7 +23,7 @@ EXPLAINS = (
     "component-not-ready",
     "container-exited",
     "sandbox-image-unavailable",
-    "container-runtime-not-ready",
+    "runtime-not-running",
 )
 BROKEN = re.compile(
     r"panic: .*(?:freelist|page|bolt|bucket|free: invalid)|unexpected fault address|go\.etcd\.io/bbolt\.\("
