@@ -113,6 +113,9 @@ def _document(path: str, data: bytes) -> Document:
         raise Refused(f"{broken}", "this file must be put right by hand first") from broken
     if len(documents) != 1 or data.startswith(b"\xef\xbb\xbf"):
         raise Refused(f"{path} holds several documents or a byte order mark", "edit this file by hand")
+    if documents[0].duplicates:
+        key, line = documents[0].duplicates[0]
+        raise Refused(f"{path}:{line}: {key} is given twice", "take one of the two out by hand first")
     return documents[0]
 
 

@@ -88,7 +88,7 @@ def test_changes_apply_in_full_or_not_at_all(data: bytes, raw: list[tuple[int, s
         ("a: 1\n---\na: 2\n", "several documents"),
         ("a: |\n  text\n", "several lines"),
         ("a: 1\n\tb: 2\n", "/m"),
-        ("a: 1\na: 2\n", "already set"),
+        ("a: 1\na: 2\n", "/m:2: a is given twice"),
         ("", "empty"),
         ("b: 1\n", "no plain value at a"),
     ],
