@@ -23,7 +23,6 @@ EXPLAINS = (
     "component-not-ready",
     "container-exited",
     "sandbox-image-unavailable",
-    "runtime-not-running",
 )
 BROKEN = re.compile(
     r"panic: .*(?:freelist|page|bolt|bucket|free: invalid)|unexpected fault address|go\.etcd\.io/bbolt\.\("
