@@ -26,3 +26,11 @@ def test_manifests_that_may_not_be_read_are_unknown_and_not_missing(closed: str)
     assert "as root" in done.exception.hint
     assert "no cause of an outage found" in done.output
     assert "manifest-missing" not in done.output
+
+
+def test_keys_that_may_not_be_read_are_not_missing() -> None:
+    with reachable() as directory:
+        tree = laid(directory / "node")
+        with as_nobody():
+            done = CliRunner().invoke(command, ["--root", str(tree.root)])
+    assert "ca-key-missing" not in done.output

@@ -30,6 +30,9 @@ def find(node: Node) -> Iterator[Finding]:
         others = authority.path == "etcd/ca" and node.layout is Layout.EXTERNAL_ETCD
         if others or private_half(node, path) is not None:
             continue
+        entry = node.entry(path)
+        if entry.data is None and entry.kind not in {"absent", "dangling"}:
+            raise EvidenceMissing(f"{path}: {entry.error}")
         signing = _signing(node, path)
         yield Finding(
             f"{path} is not on this node: an external CA, or a lost key",
