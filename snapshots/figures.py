@@ -176,19 +176,22 @@ def _figures(bolt: Bolt, found: Survey, version: str, compacted: int) -> Figures
 
 def prefixes(stored: Mapping[bytes, int], dead: set[bytes]) -> tuple[Prefix, ...]:
     """Sums keys by prefix; `stored` has revisions << 40 | bytes of each."""
-    sums: dict[bytes, int] = {}
-    counts: Counter[bytes] = Counter()
-    whole: set[bytes] = set()
+    counts: dict[bytes, list[int]] = {}
+    whole: dict[bytes, list[int]] = {}
     for key, count in stored.items():
-        prefix = key[: key.find(b"/", len(REGISTRY)) + 1]
-        if prefix not in whole:  # what it is of one key, it is of all that begin with it
-            cut, prefix = prefix, prefix_of(key)
-            if cut and cut == prefix:
-                whole.add(cut)
-        sums[prefix] = sums.get(prefix, 0) + count
-        counts[prefix] += 1
-    counts.subtract(prefix_of(key) for key in dead)
-    found = [Prefix(one, counts[one], total >> REVISION_SHIFT, total & SIZE_MASK) for one, total in sums.items()]
+        cut = key[: key.find(b"/", len(REGISTRY)) + 1]
+        held = whole.get(cut)
+        if held is None:
+            prefix = prefix_of(key)
+            held = counts.setdefault(prefix, [])
+            if prefix == cut:  # what it is of one key, it is of all that begin with it
+                whole[cut] = held
+        held.append(count)
+    gone = Counter(map(prefix_of, dead))
+    sums = ((prefix, len(held), sum(held)) for prefix, held in counts.items())
+    found = [
+        Prefix(prefix, keys - gone[prefix], total >> REVISION_SHIFT, total & SIZE_MASK) for prefix, keys, total in sums
+    ]
     return tuple(sorted(found, key=lambda one: (-one.size, one.prefix)))
 
 
