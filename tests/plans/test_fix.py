@@ -249,3 +249,19 @@ def test_etcd_is_asked_with_a_certificate_that_is_valid(tmp_path: Path) -> None:
     assert etcd_access(tree.node()).cert == f"{PKI}/apiserver-etcd-client.crt"
     leaf(tree, "apiserver-etcd-client", life=1, authority="etcd/ca")
     assert etcd_access(tree.node()).cert == f"{PKI}/etcd/server.crt"
+
+
+def test_each_member_is_defragmented_once_and_one_dead_one_removed(tmp_path: Path) -> None:
+    from drtool.plans.fix import Case, Etcd, builders
+    from drtool.plans.rebuild import Standing
+
+    node = laid(tmp_path).node()
+    urls = tuple(f"https://192.0.2.11{n}:2379" for n in (1, 2))
+    dead = Standing("a1", "cp-3", ("https://192.0.2.113:2380",))
+    case = Case(node, "p", "etcd-nospace", (), Etcd(urls, (dead,)))
+    freed = [step for step in builders()["etcd-nospace"](case).steps if type(step).__name__ == "FreeSpace"]
+    assert [step.access.endpoints[0] for step in freed] == ["https://127.0.0.1:2379", urls[1]]  # type: ignore[attr-defined]
+    (removed,) = builders()["etcd-membership-stale"](case).steps
+    assert "cp-3" in removed.describe()
+    lost = Case(node, "p", "etcd-membership-stale", (), Etcd(urls[:1], (dead,)))
+    assert builders()["etcd-membership-stale"](lost).steps == (), "without a majority nothing can be removed"

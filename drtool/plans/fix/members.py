@@ -10,8 +10,9 @@ from snapshots.member_steps import DisarmNoSpace, FreeSpace, RemoveMember
 
 def free_space(case: Case) -> Repair:
     """Compacted once, then each member defragmented in turn, so that the others go on; the alarm is cleared last."""
-    local = site.local_endpoints(case.node)
-    others = [url for url in case.etcd.answering if url not in local]
+    etcd = site.present(case.node, "etcd")
+    own = (*site.local_endpoints(case.node), *(etcd.names("advertise-client-urls") if etcd else ()))
+    others = [url for url in case.etcd.answering if url not in own]
     steps: list[NodeStep] = [FreeSpace(site.etcd_access(case.node), compact=True)]
     steps += [FreeSpace(site.etcd_access(case.node, url), compact=False) for url in others]
     steps.append(DisarmNoSpace(site.etcd_access(case.node)))
