@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from drtool.core.errors import CannotOpen, DrtoolError, Unsound
 from snapshots import catalog
 from snapshots.catalog import CLUSTER, ID, RECORD, SIGNATURE, Backup, Record, Report
-from snapshots.stores.store import KeyMissing, Store, Stored, StoreFailed, whole
+from snapshots.stores.store import KeyMissing, Store, Stored, StoreDenied, StoreFailed, StoreMissing, whole
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -38,7 +38,11 @@ class Inventory:
 
 
 def read(store: Store, trusted: Iterable[Ed25519PublicKey] = (), cluster: str = "") -> Inventory:
-    """Everything, or one cluster. Raises what the store raises: a listing that failed is never a short one."""
+    """Everything, or one cluster. Raises what the store raises: a listing that failed is never a short one.
+
+    One object that the store will not give, whatever its reason, hides no other backup; where it gives none for want of
+    rights, that is raised.
+    """
     keys = list(trusted)
     held: dict[str, list[Stored]] = {}
     for stored in store.list(f"{cluster}/" if cluster else ""):
@@ -50,6 +54,9 @@ def read(store: Store, trusted: Iterable[Ed25519PublicKey] = (), cluster: str = 
         read_in = list(readers.map(lambda path: _backup(store, path, finished[path], keys), finished))
     backups = [one for one in read_in if isinstance(one, Backup)]
     broken = [one for one in read_in if isinstance(one, tuple)]
+    denied = [wrong for _, wrong in broken if isinstance(wrong, StoreDenied)]
+    if denied and not backups:
+        raise denied[0]
     orphans = [
         Orphan(path, tuple(one.key for one in found), max(one.modified for one in found))
         for path, found in held.items()
@@ -67,9 +74,17 @@ def _backup(
         sizes = {_name(one): one.size for one in found}
         for part in record.parts:
             if sizes.get(part.name) != part.sealed_size:
-                raise Unsound(f"{path}/{part.name} is {sizes.get(part.name, 'gone')}, not {part.sealed_size} bytes")
-    except (CannotOpen, Unsound, KeyMissing) as wrong:
+                is_now = f"{sizes[part.name]} bytes" if part.name in sizes else "gone"
+                raise Unsound(
+                    f"{path}/{part.name} is {is_now}, not {part.sealed_size} bytes",
+                    "the store damaged or lost it: use another backup",
+                )
+    except (CannotOpen, Unsound) as wrong:
         return path, wrong
+    except StoreFailed as failed:
+        if failed.transient or isinstance(failed, StoreMissing):
+            raise
+        return path, failed
     reports = [report for one in found if (report := catalog.read_report(_name(one)))]
     reports.sort(key=lambda report: report.at)
     return Backup(record, tuple(reports), signed, sum(sizes.values()))

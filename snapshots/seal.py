@@ -254,7 +254,7 @@ def _ahead(pump: Callable[[Pipe], None], name: str) -> Iterator[bytes]:
 def _refusal(failed: BaseException, name: str) -> BaseException:
     if isinstance(failed, pyrage.DecryptError) and "key" in str(failed).lower():
         return CannotOpen(f"{name} was not sealed for any of the given keys", "name the right one with --identity FILE")
-    return Unsound(f"{name} is damaged: age cannot open it ({failed})")
+    return Unsound(f"{name} is damaged: age cannot open it ({failed})", "use another backup")
 
 
 def _decompressed(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:

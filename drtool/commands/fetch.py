@@ -39,8 +39,8 @@ class Shelf:
         try:
             return catalog.choose(found.backups, wanted, cluster)
         except NotFound:
-            for path, wrong in found.broken:
-                if wanted != "latest" and wanted in path:
+            for path, wrong in reversed(found.broken):
+                if wanted in path or (wanted == "latest" and not found.backups):
                     raise wrong from None
             raise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -91,7 +92,9 @@ class DirectoryStore:
             return self._place(key).stat().st_size
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        with self._errors(key), _opened(self._place(key), os.O_RDONLY) as descriptor:
+        with self._errors(key), _opened(self._place(key), os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a FIFO would be waited for
+                raise StoreFailed(f"{self.url}/{key} is no regular file: not what drtool writes there")
             found = bytearray()
             while len(found) < length:
                 piece = os.pread(descriptor, length - len(found), offset + len(found))
@@ -150,7 +153,7 @@ class DirectoryStore:
                     continue
                 place = Path(directory, name)
                 with suppress(FileNotFoundError):  # deleted between the listing and the look
-                    info = place.stat()
+                    info = place.lstat()  # links are not followed, here as in `read`
                     key = place.relative_to(self.root).as_posix()
                     yield Stored(key, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC))
 
