@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from drtool.host.writing import write
 
 if TYPE_CHECKING:
     from drtool.commands.drill import Drill
+    from drtool.core.events import Listener, Progress
 
 BAD = 4
 
@@ -72,8 +75,8 @@ def command(
 
     held = shelf(config)
     chosen = choose(held, backup, cluster, "oldest" if oldest else "random" if any_one else "")
-    with shown(progress) as listener:
-        found = drill(held, chosen, Wish(**wish), listener)
+    with shown(progress) as listener, _told_where(listener, wish["keep"]) as heard:
+        found = drill(held, chosen, Wish(**wish), heard)
     if report is not None:
         before = [one for one in past(held, found.cluster) if one.at != found.at]
         write(report, html(found, before).encode(), 0o644)
@@ -81,6 +84,24 @@ def command(
         write(metrics_file, openmetrics(found).encode(), 0o644)
     emit(msgspec.to_builtins(found), output, lambda: as_text(found))
     return 0 if found.good else BAD
+
+
+@contextmanager
+def _told_where(listener: Listener, keep: bool) -> Iterator[Listener]:
+    """A drill that is interrupted says during what; its processes and its directory are gone by then."""
+    step = "the beginning"
+
+    def heard(event: Progress) -> None:
+        nonlocal step
+        step = event.phase
+        listener(event)
+
+    try:
+        yield heard
+    except (KeyboardInterrupt, SystemExit):
+        left = "its directory was kept" if keep else "nothing of it is left"
+        click.echo(f"drtool: the drill was interrupted during: {step}; {left}", err=True)
+        raise
 
 
 def as_text(found: Drill) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,8 +31,8 @@ from snapshots import hashkv, inventory, mvcc, scratch
 from snapshots.bundle import Bundle
 from snapshots.catalog import Backup, Record, Report, report_name
 from snapshots.etcd import Etcd, EtcdAccess
-from snapshots.figures import prefix_of
 from snapshots.restore import Restored
+from snapshots.steps import prefix_range
 from snapshots.stores.store import StoreFailed, whole
 
 NAME = "drill"
@@ -116,6 +115,8 @@ def drill(held: Shelf, backup: Backup, wish: Wish, listener: Listener = silent) 
             _play(run)
         except DrtoolError as error:
             failed = f"{run.step}: {error}"
+        except OSError as error:  # a full disk, above all
+            failed = f"{run.step}: {error.filename or directory}: {error.strerror or error}"
         found = Drill(
             backup=backup.id,
             cluster=backup.record.cluster_id,
@@ -225,20 +226,31 @@ def _booted(run: _Run, program: Path, tls: scratch.Tls, port: int) -> Iterator[s
 
 
 def _compare(run: _Run, client: Etcd, made: Restored) -> None:
-    """Revision and keys by prefix as the server gives them, against the record and the restored directory."""
+    """Revision and keys by prefix as the server counts them, against the record and the restored directory.
+
+    Counted by etcd and not listed: it walks all keys that are left for each page of a list.
+    """
     revision = client.status().revision
     if revision < made.bumped:
         raise Unsound(f"etcd serves revision {revision}, and {made.bumped} was restored")
-    counted = Counter(prefix_of(found.key).decode("utf-8", "replace") for found in client.pages(keys_only=True))
-    wrong = {name for name, count in run.record.keys_by_prefix.items() if counted[name] != count}
+    recorded = run.record.keys_by_prefix
+    wrong = [(name, *both) for name, both in _counts(client, recorded) if both[0] != both[1]]
     if wrong:
-        name = min(wrong)
-        recorded = run.record.keys_by_prefix[name]
-        raise Unsound(
-            f"{len(wrong)} prefixes differ from the record: {name} has {counted[name]} keys, recorded {recorded}"
-        )
-    run.proven.append(f"{counted.total()} keys in {len(counted)} prefixes, as recorded")
+        name, now, was = wrong[0]
+        raise Unsound(f"{len(wrong)} prefixes differ from the record: {name} has {now} keys, recorded {was}")
+    total, expected = client.count(b"\0", b"\0"), sum(recorded.values())
+    if total != expected:
+        raise Unsound(f"etcd has {total} keys, recorded {expected}: some have a prefix that the record does not know")
+    run.proven.append(f"{total} keys in {len(recorded)} prefixes, as recorded")
     _compare_hash(run, client)
+
+
+def _counts(client: Etcd, recorded: Mapping[str, int]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Of each prefix, with what lies deeper: keys that etcd has, and keys that the record says."""
+    for name in sorted(recorded):
+        if name.isascii():
+            expected = sum(count for other, count in recorded.items() if other.startswith(name))
+            yield name, (client.count(*prefix_range(name)), expected)
 
 
 def _compare_hash(run: _Run, client: Etcd) -> None:

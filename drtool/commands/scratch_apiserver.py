@@ -100,6 +100,7 @@ def _flags(directory: Path, bundle: Bundle, etcd: EtcdAccess) -> tuple[dict[str,
         "client-ca-file": [str(directory / "ca.crt")],
         "tls-cert-file": [str(directory / "server.crt")],
         "tls-private-key-file": [str(directory / "server.key")],
+        "watch-cache": ["false"],  # it would read and decode every object before the first answer
         "disable-admission-plugins": [",".join(QUARANTINE)],
         "etcd-servers": list(etcd.endpoints),
         "etcd-cafile": [str(etcd.ca)],

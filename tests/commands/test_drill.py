@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,6 +108,87 @@ def test_a_program_that_is_no_etcd(held: Shelf, scratch_space: Path) -> None:
     found = drill(held, choose(held, ""), Wish(etcd="/bin/true"))
     assert not found.good
     assert "/bin/true is no etcd" in found.failed
+
+
+def wrapper(place: Path, body: str, version: str = "3.5.1") -> str:
+    """A program that says it is that etcd, and then does `body`."""
+    place.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "etcd Version: {version}"; exit; fi\n{body}\n')
+    place.chmod(0o700)
+    return str(place)
+
+
+def test_a_line_of_etcd_that_cannot_boot_the_data(held: Shelf, tmp_path: Path, scratch_space: Path) -> None:
+    found = drill(held, choose(held, ""), Wish(etcd=wrapper(tmp_path / "etcd", "exit 1", "3.9.0")))
+    assert found.failed.startswith("boot etcd: etcd 3.9 cannot boot a db of etcd 3.5"), found.failed
+    assert list(scratch_space.iterdir()) == []
+
+
+def test_an_etcd_that_ends_at_once(held: Shelf, tmp_path: Path, scratch_space: Path) -> None:
+    found = drill(held, choose(held, ""), Wish(etcd=wrapper(tmp_path / "etcd", "echo no libc >&2; exit 3")))
+    assert found.failed.startswith("boot etcd: etcd ended with status 3: no libc"), found.failed
+    assert list(scratch_space.iterdir()) == []
+
+
+def test_a_port_that_was_taken_meanwhile(held: Shelf, scratch_space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr("snapshots.scratch.free_ports", lambda count: [taken.getsockname()[1]] * count)
+        found = drill(held, choose(held, ""), Wish())
+    assert found.failed.startswith("boot etcd: etcd ended with status 1"), found.failed
+    assert "address already in use" in found.failed
+    assert list(scratch_space.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Room for 96 KiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", place], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        monkeypatch.setattr("tempfile.tempdir", str(place))
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def test_no_space(held: Shelf, small_disk: Path) -> None:
+    found = drill(held, choose(held, ""), Wish())
+    assert found.failed.startswith("fetch, open, write: "), found.failed
+    assert "No space left on device" in found.failed
+    assert list(small_disk.iterdir()) == []
+
+
+def test_kept_where_that_was_asked_for(held: Shelf, scratch_space: Path) -> None:
+    found = drill(held, choose(held, ""), Wish(keep=True))
+    assert list(scratch_space.iterdir()) == [Path(found.kept)]
+    assert (Path(found.kept) / "etcd/member/snap/db").is_file()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(held: Shelf, config: Config, tmp_path: Path, number: signal.Signals, status: int) -> None:
+    """While it waits for an etcd that does not come up; the program is the drill's own child."""
+    place, told = tmp_path / "scratch", tmp_path / "pid"
+    place.mkdir()
+    program = wrapper(tmp_path / "etcd", f"echo $$ >{told}.part; mv {told}.part {told}; exec sleep 600")
+    environment = {
+        **os.environ,
+        "TMPDIR": str(place),
+        "DRTOOL_STORE_URL": config.store.url,
+        "DRTOOL_IDENTITIES": config.identities[0],
+    }
+    command = [sys.executable, "-m", "drtool.cli", "drill", "--etcd", program]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        while not told.exists() and run.poll() is None:
+            time.sleep(0.05)
+        run.send_signal(number)
+        out, said = run.communicate(timeout=60)
+    assert run.returncode == status, said
+    assert "interrupted during: boot etcd; nothing of it is left" in said
+    assert out == ""
+    assert not Path(f"/proc/{told.read_text().strip()}").exists()
+    assert list(place.iterdir()) == []
 
 
 def test_the_report_is_one_page_that_fetches_nothing(held: Shelf, scratch_space: Path) -> None:
