@@ -193,8 +193,9 @@ def arguments(etcd: Component, addresses: Addresses, root: Root) -> list[str]:
 
 def _bound(host: str, addresses: Addresses) -> str:
     address = address_of(host.strip("[]"))
-    ours = address is not None and (address.is_unspecified or addresses.has(address))
-    return "127.0.0.1" if ours else host
+    if address is None or address.is_loopback:
+        return host
+    return "127.0.0.1" if address.is_unspecified or addresses.has(address) else host
 
 
 def _keep(lines: IO[bytes], place: Path) -> None:
