@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 from drtool.core.errors import Unsound, UsageError
 from snapshots import bolt as bbolt
-from snapshots import wire
-from snapshots.bolt import Bolt, Bucket, Data
+from snapshots import leafgroups, wire
+from snapshots.bolt import Bolt, Bucket, Columns, Data
+from snapshots.leafgroups import KEY_TAG, Group
 
 REVISION_SIZE, TOMBSTONE_SIZE = 17, 18
-KEY_TAG, VALUE_TAG = 0x0A, 0x2A
+VALUE_TAG = 0x2A
 LEASE_FIELD = 6
 VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
 """Up to 63 bits; a negative number has ten bytes, and is left to the decoder."""
@@ -248,26 +249,45 @@ class Keyspace:
         return Index(self.bolt, at, places, sorted(places))
 
     def _places(self, at: int) -> dict[bytes, int]:
-        """The inner loop of every listing: nothing but slices and one dict."""
+        """The inner loop of every listing: columns and one dict."""
         places: dict[bytes, int] = {}
         bucket = self.buckets.get(b"key")
         if bucket is None:
             return places
-        data, limit = self.bolt.data, at.to_bytes(8) + b"_\xff"
-        for page in self.bolt.leaves(bucket):
-            _, _, revisions, starts, ends = self.bolt.columns(page)
-            for revision, start, end in zip(revisions, starts, ends, strict=True):
-                if revision > limit:
-                    return places
-                try:
-                    key = user_key(data, start, end)
-                except wire.Malformed as wrong:
-                    raise self.bolt.damaged(page.number, f"bad KeyValue: {wrong}") from wrong
-                if len(revision) == TOMBSTONE_SIZE:
-                    places.pop(key, None)
-                else:
-                    places[key] = start << 32 | (end - start)
+        limit = at.to_bytes(8) + b"_\xff"
+        for columns in leafgroups.columns(self.bolt, bucket):
+            if columns.keys and columns.keys[0] > limit:
+                break
+            if not self._place_together(columns, places, limit):
+                self._place_each(columns, places, limit)
         return places
+
+    def _place_together(self, columns: Columns | Group, places: dict[bytes, int], limit: bytes) -> bool:
+        """False, and nothing placed, where something was deleted, lies beyond `limit` or is written unusually."""
+        revisions, starts, ends = columns.keys, columns.starts, columns.ends
+        if not revisions or revisions[-1] > limit or TOMBSTONE_SIZE in set(map(len, revisions)):
+            return False
+        keys = leafgroups.user_keys(self.bolt.data, starts, ends)
+        if keys is None:
+            return False
+        places.update(
+            zip(keys, [start << 32 | (end - start) for start, end in zip(starts, ends, strict=True)], strict=True)
+        )
+        return True
+
+    def _place_each(self, columns: Columns | Group, places: dict[bytes, int], limit: bytes) -> None:
+        data = self.bolt.data
+        for revision, start, end in zip(columns.keys, columns.starts, columns.ends, strict=True):
+            if revision > limit:
+                return
+            try:
+                key = user_key(data, start, end)
+            except wire.Malformed as wrong:
+                raise self.bolt.damaged(start // self.bolt.page_size, f"bad KeyValue: {wrong}") from wrong
+            if len(revision) == TOMBSTONE_SIZE:
+                places.pop(key, None)
+            else:
+                places[key] = start << 32 | (end - start)
 
     def history(self, key: bytes) -> Iterator[Change]:
         """Every revision of `key` that compaction has left, oldest first."""

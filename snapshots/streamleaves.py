@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from itertools import accumulate, chain, islice, repeat
-from operator import add, eq, ge, itemgetter, le, sub
+from functools import lru_cache
+from itertools import accumulate, chain, compress, islice, repeat
+from operator import add, eq, ge, le, sub
+from struct import Struct
 from typing import NamedTuple
 
-from snapshots.bolt import ELEMENT_SIZE, HEADER, HEADER_SIZE, LEAF
-from snapshots.crc import crc32c
-from snapshots.leafcolumns import GROUP_LIMIT, SEPARATOR
-from snapshots.mvcc import KEY_TAG, NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
-from snapshots.streamrows import MASK_63, TOMBSTONE, Pages, Revisions
+from snapshots.bolt import ELEMENT_SIZE, HEADER_SIZE, LEAF
+from snapshots.mvcc import NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
+from snapshots.streamrows import Pages, Revisions, addend, filled
 from snapshots.wire import Malformed
+
+KEY_TAG = 0x0A
+SEPARATOR = b"_"
+LIMIT = 1 << 16
+"""Elements taken together; a batch with more is gone through page by page, in less memory."""
 
 
 class Leaf(NamedTuple):
@@ -28,30 +33,44 @@ class Leaf(NamedTuple):
     elements: int
 
 
-def leaves(data: bytes, first: int, count: int, size: int) -> tuple[list[Leaf], int]:
-    """The leaves with elements among `count` pages that begin with page `first`, and how many pages may be taken now:
-    fewer than `count` where the run of a page reaches beyond them.
+def leaves(data: bytes, first: int, count: int, size: int) -> tuple[list[Leaf], Sequence[int], int]:
+    """(leaves with elements, places of other pages to look at, how many pages may be taken now) among `count` pages
+    that begin with page `first`: fewer than `count` where the run of a page reaches beyond them.
     """
-    heads = [data[at : at + HEADER_SIZE] for at in range(0, count * size, size)]
+    heads = _heads(count).unpack(b"".join([data[at : at + HEADER_SIZE] for at in range(0, count * size, size)]))
+    named = compress(range(count), map(eq, heads[0::4], range(first, first + count)))
     found: list[Leaf] = []
-    for place, (identity, flags, elements, overflow) in enumerate(HEADER.iter_unpack(b"".join(heads))):
-        if identity != first + place or (not overflow and flags != LEAF):
-            continue
-        if place + overflow >= count:
-            return found, place
+    other: list[int] = []
+    runs = False
+    for place in named:
+        _, flags, elements, overflow = heads[4 * place : 4 * place + 4]
+        if overflow and place + overflow >= count:
+            count = place
+            break
         if flags == LEAF and elements:
             at = place * size
-            found.append(Leaf(identity, at, at + (overflow + 1) * size, elements))
-    return found, count
+            found.append(Leaf(first + place, at, at + (overflow + 1) * size, elements))
+        else:
+            runs = runs or overflow > 0
+            other.append(place)
+    if runs:  # their other pages are to be looked at, too
+        taken = {leaf.number - first for leaf in found}
+        other = [place for place in range(count) if place not in taken]
+    return found, other, count
+
+
+@lru_cache(maxsize=512)
+def _heads(count: int) -> Struct:
+    return Struct("<" + "QHHI" * count)
 
 
 def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequence[Leaf]) -> bool:
     """Adds the rows of all the leaves; False, and nothing added, where one of them looks unusual."""
-    counts = [leaf.elements for leaf in found]
-    bases = [leaf.at + HEADER_SIZE for leaf in found]
+    numbers, begins, stops, counts = zip(*found, strict=True)
+    bases = [at + HEADER_SIZE for at in begins]
     floors = [base + count * ELEMENT_SIZE for base, count in zip(bases, counts, strict=True)]
     total = sum(counts)
-    if total > GROUP_LIMIT or not all(map(le, floors, map(itemgetter(2), found))):
+    if total > LIMIT or not all(map(le, floors, stops)):
         return False
     joined = b"".join([data[base:floor] for base, floor in zip(bases, floors, strict=True)])
     table = struct.unpack(f"<{4 * total}I", joined)
@@ -62,26 +81,30 @@ def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequ
     starts = list(map(add, elements, table[1::4]))
     middles = list(map(add, starts, key_sizes))
     ends = list(map(add, middles, table[3::4]))
-    places = list(accumulate(counts, initial=0))
-    lasts = [ends[place - 1] for place in islice(places, 1, None)]
-    del places[-1]
-    if not _back_to_back(starts, ends, places, floors) or not all(map(le, lasts, map(itemgetter(2), found))):
+    *places, _ = accumulate(counts, initial=0)
+    lasts = [ends[place + count - 1] for place, count in zip(places, counts, strict=True)]
+    if not _back_to_back(starts, ends, places, floors) or not all(map(le, lasts, stops)):
         return False
     keys = [data[start:middle] for start, middle in zip(starts, middles, strict=True)]
-    columns = _revisions(keys, key_sizes, places)
-    if columns is None:
+    deleted = [place for place, length in enumerate(key_sizes) if length == TOMBSTONE_SIZE]
+    if not _revisions(keys, deleted, places):
         return False
     try:
         user_keys = _user_keys(data, middles, ends)
     except Malformed:
         return False
-    row = len(revisions.main)
-    revisions.extend(*columns, user_keys, map(sub, ends, middles))
+    row = len(revisions.key)
+    revisions.extend(user_keys, map(sub, ends, middles), deleted)
+    for place, number in enumerate(numbers, len(pages.first) + 1):
+        pages.leaf_at[number] = place
+    pages.overflow.extend([(stop - at) // size - 1 for at, stop in zip(begins, stops, strict=True)])
+    pages.first.extend([row + place for place in places])
+    pages.count.extend(counts)
     with memoryview(data) as view:
-        for leaf, place, floor, last in zip(found, places, floors, lasts, strict=True):
-            with view[floor:last] as region:
-                crc = crc32c(region)
-            pages.add(leaf.number, (leaf.end - leaf.at) // size - 1, row + place, leaf.elements, crc, last - floor)
+        pages.crc.extend([addend(view[floor:last]) for floor, last in zip(floors, lasts, strict=True)])
+    pages.size.extend(map(sub, lasts, floors))
+    edges = zip(places, counts, strict=True)
+    pages.ends += filled(chain.from_iterable([(keys[place], keys[place + count - 1]) for place, count in edges]))
     return True
 
 
@@ -113,22 +136,12 @@ def _back_to_back(starts: list[int], ends: list[int], places: list[int], floors:
     return joints == len(starts) - len(places) and [starts[place] for place in places] == floors
 
 
-def _revisions(
-    keys: list[bytes], sizes: tuple[int, ...], places: list[int]
-) -> tuple[list[int], tuple[int, ...]] | None:
-    """(main, sub) of each key, tombstones marked; None where one is no revision, or not after the one before it."""
-    falls = [place for place, fall in enumerate(map(ge, keys, islice(keys, 1, None)), 1) if fall]
+def _revisions(keys: list[bytes], deleted: list[int], places: list[int]) -> bool:
+    """Whether each key is a revision, and comes after the one before it on the same page."""
+    falls = compress(range(1, len(keys)), map(ge, keys, islice(keys, 1, None)))
     if not set(falls) <= set(places):
-        return None
-    short = [key[:REVISION_SIZE] for key in keys] if TOMBSTONE_SIZE in sizes else keys
-    numbers = struct.unpack(">" + "QBQ" * len(keys), b"".join(short))
-    if set(numbers[1::3]) != {SEPARATOR}:
-        return None
-    mains = [main & MASK_63 for main in numbers[0::3]]
-    if TOMBSTONE_SIZE in sizes:
-        for place, key in enumerate(keys):
-            if len(key) == TOMBSTONE_SIZE:
-                if key[-1] != ord("t"):
-                    return None
-                mains[place] |= TOMBSTONE
-    return mains, numbers[2::3]
+        return False
+    if any(keys[place][-1] != ord("t") for place in deleted):
+        return False
+    short = [key[:REVISION_SIZE] for key in keys] if deleted else keys
+    return b"".join(short)[8::REVISION_SIZE].count(SEPARATOR) == len(keys)
