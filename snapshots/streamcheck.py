@@ -8,18 +8,18 @@ refers to is free and says nothing, whatever it holds, so a fault counts only wh
     for chunk in stream: check.feed(chunk)
     status = check.finish()
 
-Memory: about 26 bytes a revision and 24 a page, and within MEMORY the branches, the leaves of small buckets and runs of
+Memory: about 14 bytes a revision and 60 a leaf, and within MEMORY the branches, the leaves of small buckets and runs of
 pages that are still arriving.
 """
 
 from __future__ import annotations
 
 from array import array
+from operator import sub
 
 from drtool.core.errors import Unsound
 from snapshots import bolt as bbolt
 from snapshots import wire
-from snapshots.amend import branch_image
 from snapshots.bolt import (
     BRANCH,
     FREELIST,
@@ -37,7 +37,7 @@ from snapshots.crc import crc32c
 from snapshots.figures import Fault, Status, Structure
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
 from snapshots.streamleaves import leaves, take
-from snapshots.streamrows import MEMORY, Pages, Revisions
+from snapshots.streamrows import MEMORY, NOTHING, Pages, Revisions, filled
 from snapshots.streamtree import settle
 from snapshots.trailer import Trailer
 
@@ -57,7 +57,8 @@ class StreamCheck:
         self.revisions = Revisions()
         self.pages = Pages(array("I"))
         self._ending = Trailer()
-        self._rest = bytearray()
+        self._waiting: list[bytes] = []
+        self._waiting_size = 0
         self._position = 0
         self._arriving: list[tuple[int, int, bytearray]] = []
         self._arriving_size = 0
@@ -66,10 +67,10 @@ class StreamCheck:
         self._ending.feed(chunk)
         if self.meta is not None and self._position >= self.meta.pages:
             return
-        self._rest += chunk
-        if self.meta is None and not self._begin(final=False):
-            return
-        self._consume()
+        self._waiting.append(bytes(chunk))
+        self._waiting_size += len(chunk)
+        if self._waiting_size >= BATCH:
+            self._look()
 
     @property
     def size(self) -> int:
@@ -92,8 +93,7 @@ class StreamCheck:
 
     def finish(self) -> Status:
         """What `figures.status` would say of the file, but for the most rewritten keys, whose names are not kept."""
-        if self.meta is not None or self._begin(final=True):
-            self._consume(final=True)
+        self._look(final=True)
         whole = self.meta is not None and self._position >= self.meta.pages
         if self.meta is None or not whole:
             where = self._position
@@ -112,43 +112,47 @@ class StreamCheck:
     def _valid(self) -> tuple[bool, bool]:
         return self.metas[0] is not None, self.metas[1] is not None
 
-    def _begin(self, final: bool) -> bool:
+    def _look(self, final: bool = False) -> None:
+        """Takes the pages that have come; what is left of them, a run's beginning or a page's, waits for the rest."""
+        data = b"".join(self._waiting)
+        if self.meta is not None or self._begin(data, final):
+            data = self._consume(data, final)
+        elif len(data) > HEAD_LIMIT:
+            data = b""
+        self._waiting, self._waiting_size = [data], len(data)
+
+    def _begin(self, data: bytes, final: bool) -> bool:
         """Reads the metas once both are there. The number of pages is believed only up to what has been fed."""
-        first = bbolt.read_metas(bytes(self._rest[: bbolt.PAGE_SIZES[-1] + SECTOR])) if self._rest else (None, None)
+        first = bbolt.read_metas(data[: bbolt.PAGE_SIZES[-1] + SECTOR]) if data else (None, None)
         known = first[0] or first[1]
-        if known is None:
-            if len(self._rest) > HEAD_LIMIT and not final:
-                self._rest.clear()
-            return False
-        if len(self._rest) < 2 * known.page_size and not final:
+        if known is None or (len(data) < 2 * known.page_size and not final):
             return False
         valid = [meta for meta in first if meta is not None]
         self.metas, self.meta = first, max(valid, key=lambda one: one.txid)
         return True
 
-    def _consume(self, final: bool = False) -> None:
-        """Takes the pages that have come, a batch at a time; a run whose end is still to come waits for it."""
+    def _consume(self, data: bytes, final: bool) -> bytes:
+        """What is left."""
         assert self.meta is not None  # noqa: S101 - _begin came first
         size = self.meta.page_size
-        while True:
-            expected = self.meta.pages - self._position
-            whole = min(len(self._rest) // size, expected)
-            if not whole or (whole < expected and len(self._rest) < BATCH and not final):
-                return
-            self._batch(bytes(memoryview(self._rest)[: min(whole * size, max(BATCH, size))]), size)
+        while whole := min(len(data) // size, self.meta.pages - self._position):
+            data = data[self._batch(data, whole, size) * size :]
+            if len(data) < BATCH and not final:
+                break
+        return data
 
-    def _batch(self, data: bytes, size: int) -> None:
-        whole, first = len(data) // size, self._position
-        found, count = leaves(data, first, whole, size) if not self._arriving else ([], whole)
-        if not count:
-            found, count = [], whole
-        self.pages.leaf_at.extend(array("I", bytes(4 * count)))
-        taken = {leaf.number for leaf in found} if found and take(self.pages, self.revisions, data, size, found) else ()
-        for place in range(count):
-            if first + place not in taken:
-                self._page(first + place, data, place * size)
+    def _batch(self, data: bytes, whole: int, size: int) -> int:
+        """How many of the pages were taken, at least one."""
+        first = self._position
+        found, other, count = leaves(data, first, whole, size) if not self._arriving else ([], (), 0)
+        self.pages.leaf_at.extend(array("I", bytes(4 * (count or whole))))
+        if not count or (found and not take(self.pages, self.revisions, data, size, found)):
+            count = count or whole
+            other = range(count)
+        for place in other:
+            self._page(first + place, data, place * size)
         self._position += count
-        del self._rest[: count * size]
+        return count
 
     def _page(self, number: int, data: bytes, at: int) -> None:
         assert self.meta is not None  # noqa: S101 - _begin came first
@@ -190,10 +194,8 @@ class StreamCheck:
             if HEADER_SIZE + page.elements * 16 > page.end and page.flags != FREELIST:
                 raise bolt.damaged(page.number, f"{page.elements} elements do not fit into {page.end} bytes")
             if page.flags == BRANCH:
-                overflow = page.end // bolt.page_size - 1
-                body, flags, count = branch_image(list(zip(*bolt.children(page), strict=True)))
-                self.pages.keep(page.number, HEADER.pack(page.number, flags, count, overflow) + body)
-            elif page.flags == FREELIST:
+                bolt.children(page)
+            if page.flags != LEAF:
                 self.pages.keep(page.number, image)
             else:
                 self._leaf(page, bolt.columns(page), image)
@@ -213,8 +215,6 @@ class StreamCheck:
         if any(map(bytes.__ge__, keys, keys[1:])):
             pages.blame(page.number, "its keys are not in order")
             return
-        first = len(revisions.main)
-        crc = 0
         try:
             found = [
                 checked_user_key(image, start, end) for start, end in zip(columns.starts, columns.ends, strict=True)
@@ -222,12 +222,19 @@ class StreamCheck:
         except wire.Malformed as wrong:
             pages.blame(page.number, f"bad KeyValue: {wrong}")
             return
-        size = 0
-        for revision, key, start, end in zip(keys, found, columns.starts, columns.ends, strict=True):
-            revisions.add(revision, key, end - start)
+        sizes = list(map(sub, columns.ends, columns.starts))
+        crc = NOTHING
+        for revision, start, end in zip(keys, columns.starts, columns.ends, strict=True):
             crc = crc32c(image[start:end], crc32c(revision, crc))
-            size += len(revision) + end - start
-        pages.add(page.number, len(image) // self.bolt.page_size - 1, first, len(keys), crc, size)
+        lengths = list(map(len, keys))
+        pages.leaf_at[page.number] = len(pages.first) + 1
+        pages.overflow.append(len(image) // self.bolt.page_size - 1)
+        pages.first.append(len(revisions.key))
+        pages.count.append(len(keys))
+        pages.crc.append(crc ^ NOTHING)
+        pages.size.append(sum(lengths) + sum(sizes))
+        pages.ends += filled((keys[0], keys[-1]))
+        revisions.extend(found, sizes, [place for place, size in enumerate(lengths) if size == TOMBSTONE_SIZE])
 
 
 def _is_revision(key: bytes) -> bool:

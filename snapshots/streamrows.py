@@ -3,49 +3,50 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from snapshots.crc import crc32c
 from snapshots.figures import prefix_of
-from snapshots.mvcc import TOMBSTONE_SIZE
+from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE
 
 MEMORY = 64 << 20
 """Bytes of pages that may be held: runs that are still arriving, branches, leaves of small buckets."""
-MAX_PREFIXES = 0xFFFF
-TOMBSTONE = 1 << 63
-MASK_63 = TOMBSTONE - 1
+DELETED = 1 << 15
+"""Marks the prefix of a tombstone."""
+MAX_PREFIXES = DELETED - 1
+NOTHING = 0xFFFF_FFFF
+"""Inverted, as CRC-32C does before and after, it is 0."""
+END = TOMBSTONE_SIZE
+"""Bytes of a leaf's first and last key each; a zero byte fills up what is no tombstone, and sorts as its end does."""
 
 
 @dataclass(slots=True)
 class Revisions:
-    """One row a revision, in the order of the stream. `main` has bit 63 set for a tombstone."""
+    """One row a revision, in the order of the stream: its user key's hash, prefix (with DELETED) and value's size."""
 
-    main: array[int] = field(default_factory=lambda: array("Q"))
-    sub: array[int] = field(default_factory=lambda: array("Q"))
     key: array[int] = field(default_factory=lambda: array("q"))
     prefix: array[int] = field(default_factory=lambda: array("H"))
     size: array[int] = field(default_factory=lambda: array("I"))
     prefixes: dict[bytes, int] = field(default_factory=dict)
     stems: dict[bytes, int] = field(default_factory=dict)
 
-    def add(self, revision: bytes, key: bytes, size: int) -> None:
-        main = int.from_bytes(revision[:8]) & MASK_63 | (TOMBSTONE if len(revision) == TOMBSTONE_SIZE else 0)
-        self.extend([main], [int.from_bytes(revision[9:17])], [key], [size])
-
-    def extend(self, main: list[int], sub: Iterable[int], keys: list[bytes], sizes: Iterable[int]) -> None:
-        """As many rows at once; tombstones are marked in `main` already."""
-        self.main.extend(main)
-        self.sub.extend(sub)
+    def extend(self, keys: Sequence[bytes], sizes: Iterable[int], deleted: Iterable[int] = ()) -> None:
+        """As many rows at once; `deleted` are the places of tombstones among them."""
+        row = len(self.key)
         self.key.extend(map(hash, keys))
-        self.prefix.extend(map(self._prefix, keys))
+        self.prefix.extend(self._prefixes(keys))
         self.size.extend(sizes)
+        for place in deleted:
+            self.prefix[row + place] |= DELETED
 
-    def _prefix(self, key: bytes) -> int:
+    def _prefixes(self, keys: Sequence[bytes]) -> Iterator[int]:
         """Told by where the slashes are, so keys with the same stem share it, unless a key is a prefix itself."""
-        stem = key[: key.rfind(b"/") + 1]
-        number = self.stems.get(stem)
-        if number is not None:
-            return number
+        stems = [key[: key.rfind(b"/") + 1] for key in keys]
+        for place, number in enumerate(map(self.stems.get, stems)):
+            yield self._prefix(keys[place], stems[place]) if number is None else number
+
+    def _prefix(self, key: bytes, stem: bytes) -> int:
         prefix = prefix_of(key)
         number = self.prefixes.get(prefix)
         if number is None:
@@ -56,16 +57,14 @@ class Revisions:
             self.stems[stem] = number
         return number
 
-    def revision(self, row: int) -> bytes:
-        """The key of bucket `key` that this row was."""
-        main = self.main[row]
-        mark = b"t" if main & TOMBSTONE else b""
-        return b"%b_%b%b" % ((main & MASK_63).to_bytes(8), self.sub[row].to_bytes(8), mark)
-
 
 @dataclass(slots=True)
 class Pages:
-    """What is remembered of the pages by number. `leaf_at` is a row of the leaf columns + 1, 0 for no such leaf."""
+    """What is remembered of the pages by number. `leaf_at` is a row of the leaf columns + 1, 0 for no such leaf.
+
+    A leaf's rows of Revisions are `count` from `first` on. `crc` is what its `size` bytes add to a checksum (see
+    addend), `ends` its first and its last key.
+    """
 
     leaf_at: array[int]
     overflow: array[int] = field(default_factory=lambda: array("I"))
@@ -73,18 +72,18 @@ class Pages:
     count: array[int] = field(default_factory=lambda: array("H"))
     crc: array[int] = field(default_factory=lambda: array("I"))
     size: array[int] = field(default_factory=lambda: array("I"))
+    ends: bytearray = field(default_factory=bytearray)
     whole: dict[int, bytes] = field(default_factory=dict)
     faults: dict[int, str] = field(default_factory=dict)
     held: int = 0
 
-    def add(self, number: int, overflow: int, first: int, count: int, crc: int, size: int) -> None:
-        """A leaf of revisions: `count` rows from `first` on, and the checksum over their `size` bytes."""
-        self.leaf_at[number] = len(self.first) + 1
-        self.overflow.append(overflow)
-        self.first.append(first)
-        self.count.append(count)
-        self.crc.append(crc)
-        self.size.append(size)
+    def low(self, row: int) -> bytes:
+        """The first key of a leaf."""
+        return _end(self.ends, 2 * row)
+
+    def high(self, row: int) -> bytes:
+        """The last key of a leaf."""
+        return _end(self.ends, 2 * row + 1)
 
     def keep(self, number: int, image: bytes) -> None:
         self.held += len(image)
@@ -97,3 +96,18 @@ class Pages:
     def blame(self, number: int, reason: str) -> None:
         if len(self.faults) < MAX_PREFIXES:
             self.faults[number] = reason
+
+
+def filled(keys: Iterable[bytes]) -> bytes:
+    """Keys as `Pages.ends` holds them."""
+    return b"".join([key.ljust(END, b"\0") for key in keys])
+
+
+def addend(data: bytes | memoryview) -> int:
+    """What some bytes add to the CRC of those before them, carried over as many zeros: a CRC without inversions."""
+    return crc32c(data, NOTHING) ^ NOTHING
+
+
+def _end(ends: bytearray, place: int) -> bytes:
+    key = bytes(ends[place * END : (place + 1) * END])
+    return key[:REVISION_SIZE] if key[-1] == 0 else key

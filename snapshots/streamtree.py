@@ -9,11 +9,11 @@ over as many zeros as B has bytes, xor that of B.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import pairwise
-from operator import le, lt
+from itertools import chain, pairwise
+from operator import add, le, lt
 
 from drtool.core.errors import Unsound
 from snapshots import bolt as bbolt
@@ -21,15 +21,15 @@ from snapshots import cluster as clusters
 from snapshots.bolt import BRANCH, FREELIST, HEADER, LEAF, MAX_DEPTH, NO_FREELIST, Bolt, Bucket, Damaged, Page
 from snapshots.crc import crc32c
 from snapshots.figures import Fault, Figures, Prefix, Status, Structure
-from snapshots.mvcc import checked_user_key, compacted, decode_revision
-from snapshots.streamrows import TOMBSTONE, Pages, Revisions
+from snapshots.mvcc import TOMBSTONE_SIZE, checked_user_key, compacted, decode_revision
+from snapshots.streamrows import DELETED, END, Pages, Revisions
 from snapshots.survey import freelist
 from snapshots.tally import MAX_FAULTS
 from snapshots.wire import Malformed
 
 ZEROS = memoryview(bytes(1 << 16))
 KEYS_AT_ONCE = 1 << 18
-"""Live keys are counted in as many rounds as keep the set of them below this."""
+"""Live keys are counted in as many rounds as keep the set of user keys below this."""
 
 
 @dataclass(slots=True)
@@ -156,10 +156,8 @@ def _check_order(
 def _take_row(walk: Walk, number: int, row: int, low: bytes | None, high: bytes | None) -> None:
     """A leaf of revisions, of which only numbers were kept; its inner order was checked when it passed."""
     pages = walk.pages
-    first, count = pages.first[row], pages.count[row]
-    ends = [walk.revisions.revision(first)]
-    if count > 1:
-        ends.append(walk.revisions.revision(first + count - 1))
+    count = pages.count[row]
+    ends = [pages.low(row), pages.high(row)] if count > 1 else [pages.low(row)]
     _check_order(walk, number, ends, walk.previous, low, high)
     walk.previous = ends[-1]
     walk.crc = _carry(walk.crc, pages.size[row]) ^ pages.crc[row]
@@ -174,7 +172,7 @@ def _together(walk: Walk, keys: list[bytes], children: tuple[int, ...], high: by
     """Takes the children of one branch as columns; False, and nothing taken, where not all are sound leaves of
     revisions, in order, within their bounds and not referred to before.
     """
-    pages, revisions = walk.pages, walk.revisions
+    pages = walk.pages
     if walk.bucket != b"key" or min(children) < bbolt.FIRST_DATA_PAGE or max(children) >= walk.bolt.meta.pages:
         return False
     rows = [pages.leaf_at[child] - 1 for child in children]
@@ -185,41 +183,35 @@ def _together(walk: Walk, keys: list[bytes], children: tuple[int, ...], high: by
         return False
     if any(walk.seen.find(1, one, one + over + 1) >= 0 for one, over in spans):
         return False
-    firsts = [pages.first[row] for row in rows]
-    counts = [pages.count[row] for row in rows]
-    lows = [revisions.revision(first) for first in firsts]
-    lasts = [revisions.revision(first + count - 1) for first, count in zip(firsts, counts, strict=True)]
+    edges = pages.ends
+    lows = [edges[at : at + END] for at in [2 * END * row for row in rows]]
+    lasts = [edges[at - END : at] for at in [2 * END * (row + 1) for row in rows]]
     bounds = [*keys[1:], high]
     ordered = all(map(le, keys, lows)) and all(
         bound is None or last < bound for last, bound in zip(lasts, bounds, strict=True)
     )
-    if not ordered or (walk.previous is not None and lows[0] <= walk.previous) or not all(map(lt, lasts, lows[1:])):
+    if (
+        not ordered
+        or (walk.previous is not None and pages.low(rows[0]) <= walk.previous)
+        or not all(map(lt, lasts, lows[1:]))
+    ):
         return False
     crc = walk.crc
     for child, over, row in zip(children, overflows, rows, strict=True):
         walk.seen[child : child + over + 1] = b"\1" * (over + 1)
         size = pages.size[row]
         crc = _carry(crc, size) ^ pages.crc[row]
-    walk.crc, walk.previous = crc, lasts[-1]
-    walk.pairs += sum(counts)
+    walk.crc, walk.previous = crc, pages.high(rows[-1])
+    walk.pairs += sum(map(pages.count.__getitem__, rows))
     walk.leaves.extend(rows)
     return True
 
 
 def _carry(crc: int, size: int) -> int:
-    """What `crc` becomes over `size` bytes that are yet to be xored in."""
-    zeros = _crc_of_zeros(size)
+    """What `crc` becomes over `size` zeros."""
     while size > len(ZEROS):
         crc, size = crc32c(ZEROS, crc), size - len(ZEROS)
-    return crc32c(ZEROS[:size], crc) ^ zeros
-
-
-@lru_cache(maxsize=1 << 14)
-def _crc_of_zeros(size: int) -> int:
-    zero = 0
-    while size > 0:
-        zero, size = crc32c(ZEROS[: min(size, len(ZEROS))], zero), size - len(ZEROS)
-    return zero
+    return crc32c(ZEROS[:size], crc)
 
 
 def _take_whole(walk: Walk, over: Bolt, page: Page, low: bytes | None, high: bytes | None) -> None:
@@ -252,10 +244,10 @@ def _one_revision(walk: Walk, page: Page, key: bytes, value: bytes) -> None:
         walk.blame(page.number, f"bad KeyValue: {wrong}")
         return
     pages = walk.pages
-    pages.first.append(len(walk.revisions.main))
+    pages.first.append(len(walk.revisions.key))
     pages.count.append(1)
     walk.leaves.append(len(pages.first) - 1)
-    walk.revisions.add(key, user_key, len(value))
+    walk.revisions.extend([user_key], [len(value)], [0] if len(key) == TOMBSTONE_SIZE else [])
 
 
 def _check_freelist(walk: Walk) -> None:
@@ -320,37 +312,37 @@ def _figures(walk: Walk, version: str, gone: int) -> Figures:
 
 
 def _prefixes(walk: Walk) -> tuple[Prefix, ...]:
-    """Revisions are gone through in order, as often as needed to keep the set of live keys small."""
-    revisions = walk.revisions
-    count = len(revisions.prefixes)
-    keys, rows, sizes = [0] * count, [0] * count, [0] * count
-    for row in _rows(walk):
-        prefix = revisions.prefix[row]
-        rows[prefix] += 1
-        sizes[prefix] += revisions.size[row]
-    rounds = sum(rows) // KEYS_AT_ONCE + 1
+    """Revisions are gone through in order, as often as needed to keep the set of user keys small."""
+    revisions, spans = walk.revisions, _spans(walk)
+    rows = Counter(_ordered(revisions.prefix, spans))
+    sizes: Counter[int] = Counter()
+    for prefix, size in zip(_ordered(revisions.prefix, spans), _ordered(revisions.size, spans), strict=True):
+        sizes[prefix] += size
+    alive: Counter[int] = Counter()
+    rounds = rows.total() // KEYS_AT_ONCE + 1
     for turn in range(rounds):
-        alive: dict[int, int] = {}
-        for row in _rows(walk):
-            key = revisions.key[row]
-            if key % rounds != turn:
-                continue
-            if revisions.main[row] & TOMBSTONE:
-                alive.pop(key, None)
-            else:
-                alive[key] = revisions.prefix[row]
-        for prefix in alive.values():
-            keys[prefix] += 1
+        alive.update(_newest(revisions, spans, turn, rounds).values())
     found = [
-        Prefix(name, keys[number], rows[number], sizes[number])
+        Prefix(name, alive[number], rows[number] + rows[number | DELETED], sizes[number] + sizes[number | DELETED])
         for name, number in revisions.prefixes.items()
-        if rows[number]
+        if number in rows or number | DELETED in rows
     ]
     return tuple(sorted(found, key=lambda one: (-one.size, one.prefix)))
 
 
-def _rows(walk: Walk) -> Iterator[int]:
+def _newest(revisions: Revisions, spans: tuple[array[int], array[int]], turn: int, rounds: int) -> dict[int, int]:
+    """User key (its hash) to prefix as its newest revision has them, of one in `rounds` keys."""
+    pairs = zip(_ordered(revisions.key, spans), _ordered(revisions.prefix, spans), strict=True)
+    return dict(pairs) if rounds == 1 else {key: prefix for key, prefix in pairs if key % rounds == turn}
+
+
+def _spans(walk: Walk) -> tuple[array[int], array[int]]:
+    """Where the rows of each leaf begin and end, in key order."""
     pages = walk.pages
-    for leaf in walk.leaves:
-        first = pages.first[leaf]
-        yield from range(first, first + pages.count[leaf])
+    begins = array("Q", map(pages.first.__getitem__, walk.leaves))
+    return begins, array("Q", map(add, begins, map(pages.count.__getitem__, walk.leaves)))
+
+
+def _ordered(column: array[int], spans: tuple[array[int], array[int]]) -> Iterator[int]:
+    """A column of Revisions in key order."""
+    return chain.from_iterable(map(column.__getitem__, map(slice, *spans)))
