@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -47,9 +49,9 @@ class Report:
 
     @property
     def unread(self) -> Entry | None:
-        """The static Pod directory, where it is there and may not be read: then little was judged."""
+        """The static Pod directory, where it may not be read: then little was judged."""
         entry = self.node.entry(self.node.manifests_directory)
-        return entry if entry.error and entry.kind not in {"absent", "dangling"} else None
+        return entry if entry.error == os.strerror(errno.EACCES) else None
 
     def broken(self) -> tuple[Outcome, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.BROKEN)
@@ -138,9 +140,12 @@ def _subject(check: Check, case: Case) -> object:
 
 
 def all_checks() -> tuple[Check, ...]:
-    """What the cluster's objects say is a consequence of any fault in the layers below (checks.md, order of blame)."""
-    found = [check for package in PACKAGES for check in load(package)]
-    weighed = [replace(check, symptom=True) if _over_objects(check) else check for check in found]
+    """What the cluster's objects say is a consequence of any fault in the layers below (checks.md, order of blame).
+
+    Where objects alone and objects beside a node's files answer one question, the latter takes the place of the former.
+    """
+    found = {check.id: check for package in PACKAGES for check in load(package)}
+    weighed = [replace(check, symptom=True) if _over_objects(check) else check for check in found.values()]
     return tuple(sorted(weighed, key=lambda check: check.id))
 
 
