@@ -139,6 +139,7 @@ KERNEL = (
     "/sys/class/net/*/address",
     "/sys/block/*/queue/rotational",
 )
+PACKAGES = ("/var/lib/dpkg/status",)
 LOGS = (
     "/drtool/journal/*.log",
     "/var/log/pods/kube-system_*/*/*.log",
@@ -243,6 +244,8 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     take(_named(entries.values()), MIB)
     for directory in _kubelet_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)
+    if not root.live:  # there the programs say themselves which they are
+        take(PACKAGES, 8 * MIB)
     take(_expanded(root, LOGS), 512 * KIB, tail=True)
     return _capture(entries, listings, root.live, told)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from drtool.core.check import EvidenceMissing
+from manifests.cni import Network, networks
+from manifests.node import Node
+
 # The plugin type that a network configuration names first -> DaemonSets that install it.
 DAEMON_SETS = {
     "calico": ("calico-node", "canal"),
@@ -15,9 +19,20 @@ DAEMON_SETS = {
     "multus": ("kube-multus-ds", "multus"),
     "ptp": ("kindnet",),
 }
+OWN_ADDRESSES = {"calico", "cilium-cni", "weave-net", "aws-cni", "azure-vnet", "calico-ipam", "delegated-plugin"}
+"""Types, IPAM types among them, that give out Pod addresses whatever a Node's podCIDR says."""
 WRAPPERS = ("multus", "multus-shim", "multus-cni")
 
 
 def plugin_of(daemon_set: str) -> str:
     """The plugin type that a DaemonSet installs, "" for any other."""
     return next((plugin for plugin, names in DAEMON_SETS.items() if daemon_set in names), "")
+
+
+def gives_out_addresses(node: Node) -> Network | None:
+    """The network configuration of a plugin with address management of its own; None for others, or where none is."""
+    try:
+        found = networks(node)
+    except EvidenceMissing:
+        return None
+    return next((one for one in found if OWN_ADDRESSES & {name for name, _ in one.programs()}), None)

@@ -16,6 +16,8 @@ from manifests.releases import tables
 VENDORS = re.compile(r"(?i)eks|openshift|okd|rancher|rke2|k3s|hyperkube|gke|aks\b|talos|microk8s")
 KUBELET_CONFIG = "kubelet.config.k8s.io/v1beta1"
 DPKG = re.compile(r"status installed kubelet:?\S* (?:\d+:)?(\d+\.\d+\.\d+)")
+DPKG_STATUS = "/var/lib/dpkg/status"
+DPKG_VERSION = re.compile(r"Version: (?:\d+:)?(\d+)\.(\d+)\.(\d+)")
 LAYER_OF = {"etcd": Layer.ETCD, "kube-apiserver": Layer.APISERVER, "kubelet": Layer.KUBELET}
 
 
@@ -66,10 +68,29 @@ def kubelet_release(node: Node) -> Release:
         numbers = version(match[1])
         if numbers is not None:
             return Release(numbers, evidence)
+    listed = dpkg_version(node, "kubelet")
+    if listed is not None:
+        return Release(*listed)
     apiserver = node.components.get("kube-apiserver")
     if apiserver is not None and apiserver.version is not None:
         return Release(apiserver.version, apiserver.image_evidence, certain=False)
     raise EvidenceMissing("the kubelet's version is unknown")
+
+
+def dpkg_version(node: Node, package: str) -> tuple[tuple[int, int, int], Evidence] | None:
+    """Of an installed Debian package, from dpkg's own list (paragraphs of `Field: value`, as in deb-control(5))."""
+    lines = (node.capture.entry(DPKG_STATUS).data or b"").decode("utf-8", "replace").splitlines()
+    if f"Package: {package}" not in lines:
+        return None
+    start = lines.index(f"Package: {package}")
+    end = next((place for place, line in enumerate(lines[start:], start) if not line.strip()), len(lines))
+    fields = {line.partition(": ")[0]: (place, line) for place, line in enumerate(lines[start:end], start + 1)}
+    place, line = fields.get("Version", (0, ""))
+    found = DPKG_VERSION.match(line)
+    if found is None or not fields.get("Status", (0, ""))[1].endswith(" installed"):
+        return None
+    major, minor, patch = map(int, found.groups())
+    return (major, minor, patch), Evidence(DPKG_STATUS, place, line)
 
 
 def kubelet_configuration(node: Node) -> Document:

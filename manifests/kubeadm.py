@@ -125,6 +125,7 @@ def manifests(design: Design) -> dict[str, dict[str, object]]:
         "data-dir": "/var/lib/etcd",
         "initial-advertise-peer-urls": f"https://{design.host}:{peer}",
         "initial-cluster": cluster,
+        **({"initial-cluster-state": "existing"} if design.name != next(iter(members)) else {}),
         "key-file": f"{PKI}/etcd/server.key",
         "listen-client-urls": f"https://127.0.0.1:{client},https://{design.host}:{client}",
         "listen-metrics-urls": f"http://127.0.0.1:{metrics}",

@@ -312,17 +312,26 @@ class Node:
     @cached_property
     def cluster_configuration(self) -> Document:
         """kubeadm's ClusterConfiguration from the places where people and bundles keep it."""
+        found = self.kubeadm_documents.get("ClusterConfiguration")
+        if found is None:
+            raise EvidenceMissing("no kubeadm ClusterConfiguration in this tree")
+        return found
+
+    @cached_property
+    def kubeadm_documents(self) -> Mapping[str, Document]:
+        """What kubeadm was given, or its ConfigMap as somebody saved it: the first document of each kind."""
+        found: dict[str, Document] = {}
         for path in KUBEADM_CONFIGS:
             entry = self.capture.entry(path)
             if entry.data is None:
                 continue
             try:
                 for document in parse(path, entry.data):
-                    if document.get("kind") == "ClusterConfiguration":
-                        return document
+                    for one in (document, *_held(path, document)):
+                        found.setdefault(str(one.get("kind")), one)
             except Unparsable:
                 continue
-        raise EvidenceMissing("no kubeadm ClusterConfiguration in this tree")
+        return found
 
     # ---- host
 
@@ -428,6 +437,14 @@ class Node:
         if container not in self.container_logs:
             raise EvidenceMissing(f"no log of {container} under /var/log/pods")
         return self.container_logs[container]
+
+
+def _held(path: str, document: Document) -> Iterator[Document]:
+    """The documents in a ConfigMap kubeadm-config; their lines are not the file's."""
+    data = document.get("data") if document.get("kind") == "ConfigMap" else None
+    for text in data.values() if isinstance(data, dict) else ():
+        if isinstance(text, str):
+            yield from (replace(one, lines={}) for one in parse(path, text.encode())[:1])
 
 
 def _first_document(entry: Entry) -> Document | Unparsable:

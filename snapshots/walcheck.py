@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crc32c import crc32c
-
 from snapshots import wire
+from snapshots.crc import crc32c
 from snapshots.wal import (
     CRC,
     ENTRY,
@@ -30,6 +29,11 @@ from snapshots.wal import (
 
 BUDGET = 24 << 20
 """Bytes of records that are walked, newest segment first."""
+
+
+TAIL = 4
+"""Zeros at the end of a damaged record that say it was copied while it was being written. etcd's own rule asks for a
+whole sector of them: it exits on less, and its log then says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,8 @@ def _records(walk: _Walk, data: mmap.mmap, last: bool) -> None:
             _take(walk, data[start : start + body])
         except wire.Malformed as wrong:
             walk.fault = str(wrong)
-            walk.torn = last and _torn(data, walk.offset, end) and not _more(data, end)
+            unfinished = _torn(data, walk.offset, end) or not data[end - padding - TAIL : end].strip(b"\0")
+            walk.torn = last and unfinished and not _more(data, end)
             return
     walk.offset = end
 

@@ -7,8 +7,11 @@ from contextlib import ExitStack, contextmanager
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import DrtoolError
+from drtool.core.report import Evidence
 from drtool.host.root import Root
+from manifests.identity import members
 from manifests.node import Node
+from manifests.serving import API_SERVER, serving
 from snapshots import bolt as bbolt
 from snapshots import mvcc
 from snapshots.facts import DataDirectory
@@ -48,7 +51,36 @@ def objects(root: Root, node: Node, stored: DataDirectory | None) -> Iterator[Cl
         except (DrtoolError, OSError) as gap:
             yield str(gap).replace(str(place), database.path)
             return
-        yield Cluster(Registry(index, database.path, _secrets(node), prefix))
+        yield _cluster(node, Registry(index, database.path, _secrets(node), prefix))
+
+
+def _cluster(node: Node, registry: Registry) -> Cluster:
+    """With what the node's own files say about the same things."""
+    saved = {kind: one for kind, one in node.kubeadm_documents.items() if isinstance(one.data, dict)}
+    return Cluster(
+        registry,
+        saved={kind: one.data for kind, one in saved.items()},
+        saved_path=saved["ClusterStatus"].path if "ClusterStatus" in saved else "",
+        servers=_servers(node),
+        named=_named(node),
+    )
+
+
+def _servers(node: Node) -> dict[str, Evidence]:
+    apiserver = node.components.get("kube-apiserver")
+    if apiserver is None or not apiserver.has("advertise-address"):
+        return {}
+    flag, etcd = apiserver.flag("advertise-address"), node.components.get("etcd")
+    listed = etcd.flag("initial-cluster").evidence if etcd and etcd.has("initial-cluster") else flag.evidence
+    others = {str(address): listed for addresses in members(node).values() for address in addresses}
+    return others | {flag.value: flag.evidence}
+
+
+def _named(node: Node) -> frozenset[str]:
+    try:
+        return frozenset(serving(node, API_SERVER).names())
+    except EvidenceMissing:
+        return frozenset()
 
 
 def _secrets(node: Node) -> Keys:

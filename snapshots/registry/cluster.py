@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -25,10 +25,18 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True)
 class Cluster:
-    """The objects of one source. `all` and `get` raise EvidenceMissing where an object of the kind cannot be read."""
+    """The objects of one source. `all` and `get` raise EvidenceMissing where an object of the kind cannot be read.
+
+    What the files of the node tell that holds the db: `saved` are kubeadm's documents by kind, at `saved_path`;
+    `servers` are addresses of API servers, `named` all names and addresses in this one's certificate.
+    """
 
     registry: Registry
     _read: dict[str, tuple[Object, ...]] = field(default_factory=dict, repr=False)
+    saved: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    saved_path: str = ""
+    servers: Mapping[str, Evidence] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     def all(self, kind: str) -> tuple[Object, ...]:
         """Every object of a kind of the API's own, by its name as in YAML."""

@@ -63,8 +63,8 @@ def kube_proxy(cluster: Cluster) -> Endpoint:
 
 
 def advertised(cluster: Cluster) -> dict[str, Evidence]:
-    """Addresses that API servers are known to have: endpoints of the Service kubernetes, control-plane Nodes."""
-    found: dict[str, Evidence] = {}
+    """Addresses that API servers are known to have: endpoints of the Service kubernetes, control-plane Nodes, files."""
+    found: dict[str, Evidence] = dict(cluster.servers)
     for each in cluster.all("EndpointSlice"):
         if each.namespace == "default" and each.labels.get("kubernetes.io/service-name") == "kubernetes":
             for end in dicts(each.body.get("endpoints")):
@@ -82,14 +82,16 @@ def advertised(cluster: Cluster) -> dict[str, Evidence]:
 def contradiction(cluster: Cluster, named: Endpoint) -> tuple[Evidence, ...]:
     """What speaks against `named`; () where it may well be right.
 
-    A name may resolve to the address that another place has, so only addresses contradict each other.
+    A name may resolve to the address that another place has, so only addresses contradict each other, or the API
+    server's certificate, which is valid for no other.
     """
     known = advertised(cluster)
     endpoint = control_plane_endpoint(cluster)
     if named.host in known or not named.is_address or (endpoint and named.host == endpoint.host):
         return ()
     if endpoint is not None:
-        return (endpoint.source,) if endpoint.is_address else ()
+        unheard = bool(cluster.named) and named.host not in cluster.named
+        return (endpoint.source,) if endpoint.is_address or unheard else ()
     if not known:
         raise EvidenceMissing("no object tells an API server's address")
     return tuple(dict.fromkeys(known.values()))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from drtool.checks import Case
-from drtool.core.check import EvidenceMissing
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.node import Node
 from manifests.peers import same_cluster
@@ -25,15 +25,8 @@ REFUSED = re.compile(r"invalid bearer token|unexpected issuer|issued by a differ
 def find(case: Case) -> Iterator[Finding]:
     node = case.node
     flags = issuers(node)
-    version = node.apiserver.version
     if not flags:
-        if version is not None and version >= (1, 20, 0):
-            yield Finding(
-                f"kube-apiserver {version[0]}.{version[1]} has no --service-account-issuer and does not start without",
-                (node.apiserver.image_evidence,),
-                severity=Severity.CRITICAL,
-            )
-        return
+        raise NotApplicable("the API server has no issuer: it does not start, and flag-unknown-or-removed says so")
     yield from _among_nodes(case, flags[0])
     known, evidence = configured_issuers(node)
     if not any(flag.value in known for flag in flags):

@@ -9,6 +9,7 @@ Fix: compact, defragment every member in turn, `etcdctl alarm disarm`; raise --q
 needed.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -29,6 +30,9 @@ EXPLAINS = (
 DEFAULT = 2 << 30
 REFUSED = r"database space exceeded|(?i:alarm[: ]NOSPACE)|\"alarm\":\"NOSPACE"
 DISARMED = "alarm disarmed"
+UNHEALTHY = re.compile(r"(?i)probe failed.*statuscode: 503")
+NEARLY = 0.95
+"""Of the quota: the db grows in steps, and a write that would not fit is refused before."""
 LATELY = 20
 """Lines at the end of a log that count as what a program says now."""
 STALE = timedelta(minutes=10)
@@ -46,7 +50,7 @@ def find(case: Case) -> Iterator[Finding]:
     line = _line(case) if state is None else None
     try:
         db = case.database
-        yield from _weighed(db, quota, told, line)
+        yield from _weighed(db, quota, told, line or _unhealthy(case, db, quota))
     except (EvidenceMissing, NotApplicable) as gap:
         if line is None:
             raise EvidenceMissing(f"{gap}; and no log says that space is exceeded") from gap
@@ -100,6 +104,14 @@ def _line(case: Case) -> Evidence | None:
         if found and not _older(found.time, newest):
             return found.evidence
     return None
+
+
+def _unhealthy(case: Case, db: Database, quota: int) -> Evidence | None:
+    """At the quota, /health answers 503 for one reason: the alarm (etcd counts alarms as ill health there)."""
+    if not quota or db.size < quota * NEARLY:
+        return None
+    lines = [line for line in case.node.journal("kubelet") if "etcd" in line.text and UNHEALTHY.search(line.text)]
+    return lines[-1].evidence if lines else None
 
 
 def _older(time: str, newest: str) -> bool:

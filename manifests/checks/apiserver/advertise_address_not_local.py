@@ -13,7 +13,7 @@ from manifests.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("san-missing-own-address",)
+EXPLAINS = ("san-missing-own-address", "probe-target-mismatch")
 
 
 def find(node: Node) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ the files: the API server is well, and nothing is scheduled.
 Fix: write the file anew: `kubeadm init phase kubeconfig controller-manager` (scheduler, kubelet, admin).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
@@ -15,6 +15,7 @@ from manifests.addresses import Address, address_of
 from manifests.identity import endpoint, members
 from manifests.kubeconfig import split_url
 from manifests.node import Node
+from manifests.serving import API_SERVER, serving
 from manifests.vip import virtual_addresses
 
 SEVERITY = Severity.ERROR
@@ -33,16 +34,41 @@ def find(node: Node) -> Iterator[Finding]:
     known = set(node.addresses.local) | _known(node)
     for name, (severity, layer) in FILES.items():
         config = node.kubeconfigs.get(f"/etc/kubernetes/{name}")
-        address = address_of(config.host) if config else None
-        if config is None or address is None or address.is_loopback or address in known:
+        if config is None or not config.host:
+            continue
+        address = address_of(config.host)
+        astray = (address is not None and not _reaches((address,), known)) or (
+            address is None and _unknown_name(node, config.host, known)
+        )
+        if not astray:
             continue
         yield Finding(
-            f"{name} points to {address}, which is neither this node, nor a member, nor the cluster's endpoint",
+            f"{name} points to {config.host}, which is neither this node, nor a member, nor the cluster's endpoint",
             (config.server_evidence, *_expected(node)),
             severity=severity,
             layer=layer,
             fix=Fix("drtool fix kubeconfig-server-unknown-address", f"points {name} to where its program should dial"),
         )
+
+
+def _reaches(addresses: Iterable[Address], known: set[Address]) -> bool:
+    return any(address.is_loopback or address in known for address in addresses)
+
+
+def _unknown_name(node: Node, name: str, known: set[Address]) -> bool:
+    """A name that only DNS could tell is somebody else's where kubeadm's configuration and the certificate miss it."""
+    host = name.lower().rstrip(".")
+    if host in {split_url(endpoint(node))[0].lower().rstrip("."), node.name, "localhost"}:
+        return False
+    addresses = node.resolve(host)
+    if addresses:
+        return not _reaches(addresses, known)
+    if not _endpoint_is_known(node):
+        return False
+    try:
+        return not serving(node, API_SERVER).covers(host)
+    except (EvidenceMissing, NotApplicable):
+        return False
 
 
 def _known(node: Node) -> set[Address]:

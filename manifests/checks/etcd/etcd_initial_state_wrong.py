@@ -19,7 +19,7 @@ from manifests.layout import Layout
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("etcd-cluster-id-mismatch", "container-exited", "component-not-ready")
+EXPLAINS = ("etcd-cluster-id-mismatch", "etcd-data-dir-missing", "container-exited", "component-not-ready")
 MISMATCH = r"cluster ID mismatch"
 
 

@@ -13,7 +13,13 @@ from manifests.identity import ETCD_ADVERTISE, ETCD_LISTEN, url_addresses
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("san-missing-own-address", "etcd-membership-stale", "etcd-quorum-impossible", "container-exited")
+EXPLAINS = (
+    "san-missing-own-address",
+    "etcd-name-vs-initial-cluster",
+    "etcd-membership-stale",
+    "etcd-quorum-impossible",
+    "container-exited",
+)
 
 
 def find(node: Node) -> Iterator[Finding]:

@@ -90,7 +90,7 @@ def _plain(node: Node, config: Kubeconfig) -> Severity:
 def _embedded(node: Node, config: Kubeconfig) -> Iterator[Finding]:
     newer = rotated(node)
     certificate = config.client.certificates[0] if config.client else None
-    if certificate is None or (newer is None and not rotates(node)):
+    if certificate is None or (not rotates(node) and (newer is None or certificate.not_after >= node.at)):
         return
     severity = Severity.CRITICAL if certificate.not_after < node.at else Severity.ERROR
     if newer is None:  # kubeadm init leaves it so until its last phase; expiry has a check of its own

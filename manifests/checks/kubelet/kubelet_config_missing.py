@@ -21,7 +21,16 @@ from manifests.messages import last_said
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("kubelet-not-running", "container-exited", "component-not-ready", "staticpodpath-mismatch")
+EXPLAINS = (
+    "kubelet-not-running",
+    "container-exited",
+    "component-not-ready",
+    "staticpodpath-mismatch",
+    "swap-active",
+    "cgroup-driver-mismatch",
+    "resolvconf-missing",
+    "resolvconf-loop",
+)
 BACKUPS = r"/etc/kubernetes/tmp/kubeadm-kubelet-config[^/]*/config\.yaml"
 EMPTY = (None, "", "0s", "0", 0, False)
 
@@ -48,7 +57,9 @@ def _is_there(node: Node, path: str) -> bool:
 
 def _kept_anything(node: Node) -> bool:
     """Whether the copy holds the kubelet's directory at all."""
-    return any(path.startswith("/var/lib/kubelet/") for path in node.capture.entries)
+    return any(
+        path.startswith("/var/lib/kubelet/") and entry.kind != "absent" for path, entry in node.capture.entries.items()
+    )
 
 
 def _lost(node: Node, config: Document) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.installed import kubelet_configuration
+from manifests.messages import last_said
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
@@ -58,8 +59,20 @@ def find(node: Node) -> Iterator[Finding]:
             f"The kubelet is pointed to {wanted} ({endpoint}), and this host has {others}",
             (evidence, *installed.values()),
         )
+    elif not wanted and installed and (hint := _speaks_no_cri(node, endpoint)):
+        title = f"The kubelet is pointed to {endpoint}, where no runtime speaks CRI"
+        yield Finding(title, (evidence, *hint, *installed.values()))
     elif not installed:
         raise EvidenceMissing("no trace of any container runtime in this tree")
+
+
+def _speaks_no_cri(node: Node, endpoint: str) -> tuple[Evidence, ...]:
+    """Docker's own socket never does; of another unknown one the kubelet must say so."""
+    path = endpoint.partition("://")[2] or endpoint
+    line = last_said(node, rf"validate service connection.*{re.escape(path)}", "kubelet")
+    if line is not None:
+        return (line.evidence,)
+    return (Evidence(path, None, "Docker's own API"),) if path.endswith("/docker.sock") else ()
 
 
 def _proof(node: Node, runtime: str) -> Evidence | None:

@@ -19,12 +19,20 @@ CONTROLLER_MANAGER = "kube-controller-manager"
 
 
 def find(cluster: Cluster) -> Iterator[Finding]:
-    nodes = cluster.nodes()
+    refuse_own(cluster)
+    yield from strangers(cluster, *_cluster_ranges(cluster))
+
+
+def refuse_own(cluster: Cluster) -> None:
+    """NotApplicable where a network plugin gives out addresses by itself."""
+    cluster.nodes()  # without any there is nothing to say
     owner = cluster.owns_addresses()
     if owner:
         raise NotApplicable(f"{owner}: the network plugin gives out addresses by itself")
-    ranges, source = _cluster_ranges(cluster)
-    for node in nodes:
+
+
+def strangers(cluster: Cluster, ranges: list[Network], source: Evidence) -> Iterator[Finding]:
+    for node in cluster.nodes():
         for network in pod_networks(node):
             same = [each for each in ranges if each.version == network.version]
             if same and not any(network.subnet_of(each) for each in same):  # type: ignore[arg-type]
@@ -38,16 +46,16 @@ def _cluster_ranges(cluster: Cluster) -> tuple[list[Network], Evidence]:
     for pod in cluster.components(CONTROLLER_MANAGER):
         text = flags(pod, CONTROLLER_MANAGER).get("cluster-cidr", "")
         if text:
-            return _parsed(text), Evidence(evidence(pod).path, text=f"--cluster-cidr={text}")
+            return parsed(text), Evidence(evidence(pod).path, text=f"--cluster-cidr={text}")
     document, found = cluster.kubeadm()
     networking = document.get("networking")
     text = str(networking.get("podSubnet") or "") if isinstance(networking, dict) else ""
     if not text:
         raise EvidenceMissing("neither --cluster-cidr nor kubeadm's podSubnet is known")
-    return _parsed(text), Evidence(evidence(found).path, text=f"podSubnet: {text}")
+    return parsed(text), Evidence(evidence(found).path, text=f"podSubnet: {text}")
 
 
-def _parsed(text: str) -> list[Network]:
+def parsed(text: str) -> list[Network]:
     try:
         return [ip_network(part.strip(), strict=False) for part in text.split(",")]
     except ValueError as wrong:
