@@ -5,17 +5,15 @@ The rules are those of Kubernetes' own printers (pkg/printers/internalversion/pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 from snapshots.registry.envelope import MISTYPED
 from snapshots.registry.objects import Object
 from snapshots.registry.resources import Resource
-from snapshots.registry.tables import custom, network, nodes, policy, storage, workloads
 from snapshots.registry.tables.cells import INVALID, NAME_AND_AGE, Column
-
-COLUMNS = workloads.COLUMNS | network.COLUMNS | nodes.COLUMNS | storage.COLUMNS | policy.COLUMNS
 
 
 class Table(NamedTuple):
@@ -35,10 +33,20 @@ def table(resource: Resource, found: Sequence[Object], now: datetime, wide: bool
     return Table(("NAMESPACE", *heads) if spaces else heads, tuple(rows))
 
 
+@cache
+def _of_kinds() -> Mapping[str, tuple[Column, ...]]:
+    """Columns by kind; loaded when a table is made, since checks over objects need no more than the cells."""
+    from snapshots.registry.tables import network, nodes, policy, storage, workloads
+
+    return workloads.COLUMNS | network.COLUMNS | nodes.COLUMNS | storage.COLUMNS | policy.COLUMNS
+
+
 def columns(resource: Resource) -> tuple[Column, ...]:
     if resource.custom:
+        from snapshots.registry.tables import custom
+
         return custom.columns(resource.printer_columns)
-    return COLUMNS.get(resource.kind, NAME_AND_AGE)
+    return _of_kinds().get(resource.kind, NAME_AND_AGE)
 
 
 def _cell(column: Column, found: Object, now: datetime) -> str:
