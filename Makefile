@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean objects
+.PHONY: demo test lint clean objects incidents
 
 demo: $(VENV)/installed
 	$(BIN)/drtool demo
 
 test: lint
 	$(BIN)/pytest
+
+# every incident and healthy case, expected and found
+incidents: $(VENV)/installed
+	$(BIN)/python -m tests.incidents.table
 
 # types of the Kubernetes API decoded exactly, per release (needs Go, or k8s.io/api in its module cache)
 objects: $(VENV)/installed
