@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from snapshots.registry import wellknown
 
@@ -36,7 +36,7 @@ class Kind(IntEnum):
 class Field(NamedTuple):
     """A field of a message.
 
-    `inner` is the Message of MESSAGE, INLINE and FINISHED, the reader of SPECIAL, the element's Field for LIST, MAP
+    `inner` is the Message of MESSAGE, INLINE and FINISHED, the reader of SPECIAL, the element's Row for LIST, MAP
     and what holds numbers. `keep` tells that an empty or zero value on the wire is shown.
     """
 
@@ -44,6 +44,10 @@ class Field(NamedTuple):
     kind: Kind
     inner: Any
     keep: bool
+
+
+Row: TypeAlias = tuple[str, Kind, Any, bool]
+"""A Field as the decoder meets it: a plain tuple, which is taken apart several times faster than a named one."""
 
 
 @dataclass(slots=True)
@@ -54,7 +58,7 @@ class Message:
     """
 
     name: str
-    fields: dict[int, Field] = field(default_factory=dict)
+    fields: dict[int, Row] = field(default_factory=dict)
     empty: dict[str, Any] = field(default_factory=dict)
     finish: Callable[[dict[str, Any]], Any] | None = None
     seen: dict[bytes, Any] = field(default_factory=dict, repr=False)
@@ -83,7 +87,7 @@ def message(name: str, managed: bool = True) -> Message:
     found = _linked(name, known)
     metadata = known.get("meta/v1.ObjectMeta")
     if metadata is not None and not managed:
-        metadata.fields[MANAGED_FIELDS] = Field("managedFields", Kind.SKIPPED, None, keep=False)
+        metadata.fields[MANAGED_FIELDS] = ("managedFields", Kind.SKIPPED, None, False)
     return found
 
 
@@ -103,17 +107,21 @@ def _add(made: Message, name: str, number: int, code: str, target: str, known: d
     one = _element(name, code[0], target, pointer or (shown and code[0] in "my"), known)
     wire_type = WIRE_TYPES.get(one.kind, BYTES)
     if "*" in code:
-        many = Field(name, Kind.TEXTS if one.kind is Kind.STRING else Kind.LIST, one, keep=False)
+        many = Field(name, Kind.TEXTS if one.kind is Kind.STRING else Kind.LIST, _row(one), keep=False)
     elif "%" in code:
-        many, wire_type = Field(name, Kind.MAP, one, keep=False), BYTES
+        many, wire_type = Field(name, Kind.MAP, _row(one), keep=False), BYTES
     else:
         many = one
-    made.fields[number << 3 | wire_type] = many
+    made.fields[number << 3 | wire_type] = _row(many)
     if one.kind is Kind.INLINE:
         made.empty.update(one.inner.empty)
     elif shown and not (one.kind is Kind.MESSAGE and many is one):
         # a struct is always on the wire, unless the server that wrote the object did not know it yet
         made.empty[name] = None if pointer or many is not one else _zero(one, target)
+
+
+def _row(one: Field) -> Row:
+    return one.name, one.kind, one.inner, one.keep
 
 
 def _element(name: str, code: str, target: str, keep: bool, known: dict[str, Message]) -> Field:

@@ -11,7 +11,7 @@ import struct
 from typing import Any
 
 from snapshots import wire
-from snapshots.registry.fields import Field, Kind, Message
+from snapshots.registry.fields import Kind, Message, Row
 from snapshots.wire import BYTES, VARINT, Malformed
 
 DEEPEST = 200
@@ -42,7 +42,7 @@ def decode(data: bytes, message: Message, start: int = 0, end: int | None = None
     return out
 
 
-def _read(data: bytes, at: int, end: int, fields: dict[int, Field], out: dict[str, Any], depth: int) -> None:
+def _read(data: bytes, at: int, end: int, fields: dict[int, Row], out: dict[str, Any], depth: int) -> None:
     """The inner loop of everything that reads objects: one pass, the commonest kinds first, short numbers in place.
 
     Longer than others, because a call for each field would double its time.
@@ -121,9 +121,9 @@ def _held(out: dict[str, Any], name: str, kind: type) -> Any:
     return held
 
 
-def _element(data: bytes, at: int, stop: int, field: Field, depth: int) -> Any:
+def _element(data: bytes, at: int, stop: int, field: Row, depth: int) -> Any:
     """One length-delimited value of any kind but INLINE. Small messages recur (tolerations, mounts) and are shared."""
-    kind, inner = field.kind, field.inner
+    _, kind, inner, _ = field
     if kind is MESSAGE or kind is FINISHED:
         raw = data[at:stop] if stop - at <= REMEMBERED_SIZE else b""
         value = inner.seen.get(raw)
@@ -144,7 +144,7 @@ def _element(data: bytes, at: int, stop: int, field: Field, depth: int) -> Any:
     return inner(data[at:stop])
 
 
-def _entry(data: bytes, at: int, end: int, field: Field, held: dict[str, Any], depth: int) -> None:
+def _entry(data: bytes, at: int, end: int, field: Row, held: dict[str, Any], depth: int) -> None:
     """One pair of a map: a message of 1, the key, and 2, the value; either may be left out when empty."""
     key, raw = "", (end, end)
     number = 0
@@ -166,23 +166,25 @@ def _entry(data: bytes, at: int, end: int, field: Field, held: dict[str, Any], d
         else:
             raise Malformed(f"tag {tag} in a map's pair")
         at += size
-    held[key] = _scalar(field.kind, number) if field.kind in NUMBERS else _element(data, *raw, field, depth)
+    kind = field[1]
+    held[key] = _scalar(kind, number) if kind in NUMBERS else _element(data, *raw, field, depth)
 
 
-def _number(raw: int, field: Field, out: dict[str, Any], at: int) -> int:
+def _number(raw: int, field: Row, out: dict[str, Any], at: int) -> int:
     name, kind, inner, keep = field
     if kind is LIST:
-        _held(out, name, list).append(_scalar(inner.kind, raw))
+        _held(out, name, list).append(_scalar(inner[1], raw))
     elif raw or keep:
         out[name] = _scalar(kind, raw)
     return at
 
 
-def _double(data: bytes, start: int, tag: int, field: Field, out: dict[str, Any]) -> int:
+def _double(data: bytes, start: int, tag: int, field: Row, out: dict[str, Any]) -> int:
+    name, _, _, keep = field
     at = start + (1 if tag <= 0x7F else 2)
     value = struct.unpack_from("<d", data, at)[0]
-    if value or field.keep:
-        out[field.name] = int(value) if value.is_integer() else value
+    if value or keep:
+        out[name] = int(value) if value.is_integer() else value
     return at + 8
 
 
