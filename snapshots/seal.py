@@ -28,6 +28,7 @@ LEVEL = 1
 GATHER = 256 << 10
 OPENED = 1 << 20
 MAX_WORKERS = 4
+LOCKED = (b"age-encryption.org/v1\n", b"-----BEGIN AGE ENCRYPTED FILE-----")
 Sink = Callable[[bytes], object]
 
 
@@ -70,6 +71,20 @@ def identities(text: str, name: str) -> list[Any]:
     if not keys:
         raise UsageError(f"{name} holds no age identity", "a line in it begins with AGE-SECRET-KEY-1")
     return keys
+
+
+def locked(data: bytes) -> bool:
+    """Whether an identity file is itself sealed, as `age -p` does it."""
+    return data.startswith(LOCKED)
+
+
+def unlocked(data: bytes, passphrase: str, name: str) -> bytes:
+    """Raises CannotOpen."""
+    try:
+        opened: bytes = pyrage.passphrase.decrypt(data, passphrase)
+    except pyrage.DecryptError as wrong:
+        raise CannotOpen(f"{name} does not open: {wrong}", "the passphrase is another one") from wrong
+    return opened
 
 
 def throwaway() -> tuple[Any, str]:

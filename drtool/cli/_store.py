@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from drtool.config import Config, load
+from drtool.host.passphrase import ASK
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 OPTIONS = {
@@ -37,6 +39,8 @@ def store_options(command: Decorated) -> Decorated:
 
 def configured(options: dict[str, Any], more: dict[str, object] | None = None) -> Config:
     """The configuration in force under these options, which are removed from `options`; `more` has dotted names."""
+    if sys.stdin.isatty():
+        ASK.set(lambda path: str(click.prompt(f"passphrase of {path}", hide_input=True, err=True)))
     taken = {name: options.pop(name) for name in OPTIONS}
     flags: dict[str, object] = {dotted: taken[name] for name, dotted in OPTIONS.items() if dotted}
     return load(taken["config"], flags={**flags, **(more or {})})

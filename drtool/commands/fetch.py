@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from drtool import config as configuration
 from drtool.config import Config
 from drtool.core.errors import CannotOpen, NotFound, UsageError
 from drtool.core.events import Listener, silent
+from drtool.host.passphrase import passphrase
 from snapshots import bundle, catalog, inventory, seal, signing
 from snapshots.bundle import Bundle
 from snapshots.catalog import Backup, Part
@@ -49,7 +51,7 @@ def shelf(config: Config, credentials: configuration.Credentials | None = None) 
     """The configured store; a signing key that is configured is trusted too."""
     paths = [*config.signing.trusted, *((config.signing.key,) if config.signing.key else ())]
     trusted = tuple(signing.public_key(Path(path)) for path in paths)
-    found = [key for path in config.identities for key in seal.identities(_text(Path(path)), path)]
+    found = [key for path in config.identities for key in seal.identities(_text(path), path)]
     return Shelf(opening.opened(config, credentials or configuration.credentials()), trusted, tuple(found))
 
 
@@ -87,10 +89,17 @@ def _open(held: Shelf, backup: Backup, part: Part, listener: Listener) -> Iterat
     return plain_pieces(held.store, backup.record.path, part, keys, listener)
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     try:
-        return path.read_text()
+        data = Path(path).read_bytes()
+        return (_unlocked(data, path) if seal.locked(data) else data).decode()
     except OSError as gone:
         raise UsageError(f"{path}: {gone.strerror}", "it is the age identity that opens backups") from gone
     except UnicodeDecodeError as wrong:
         raise UsageError(f"{path} is no age identity file") from wrong
+
+
+@lru_cache
+def _unlocked(data: bytes, path: str) -> bytes:
+    """Asked for once in a run."""
+    return seal.unlocked(data, passphrase(path), path)
