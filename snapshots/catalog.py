@@ -176,7 +176,9 @@ def choose(backups: Iterable[Backup], wanted: str = "latest", cluster: str = "")
                 "name a backup, or the cluster with --cluster",
             )
         if not good:
-            raise NotFound("the store holds no verified backup", "`drtool backups` lists what it holds")
+            newest = max(known, key=lambda one: one.record.taken_at, default=None)
+            hint = f"; the newest, {newest.id}, can be tried by its name" if newest else ""
+            raise NotFound("the store holds no verified backup", f"`drtool backups` lists what it holds{hint}")
         return max(good, key=lambda one: one.record.taken_at)
     name = wanted.rpartition("/")[2]
     fitting = [one for one in known if one.id == name] or [one for one in known if name in one.id]

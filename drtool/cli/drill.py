@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from drtool.commands.drill import Drill
     from drtool.core.events import Listener, Progress
 
-BAD = 4
-
 
 @click.command(epilog="Example: drtool drill --store s3://backups/cp --identity drill.key --oldest")
 @click.argument("backup", default="")
@@ -83,7 +81,7 @@ def command(
     if metrics_file is not None:
         write(metrics_file, openmetrics(found).encode(), 0o644)
     emit(msgspec.to_builtins(found), output, lambda: as_text(found))
-    return 0 if found.good else BAD
+    return found.status
 
 
 @contextmanager

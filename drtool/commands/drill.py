@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from drtool.commands import scratch_apiserver
 from drtool.commands.api_survey import Survey, survey
 from drtool.commands.fetch import Shelf, db_pieces, node_bundle
 from drtool.commands.restore import Wanted, restore
-from drtool.core.errors import DrtoolError, NotFound, Unsound
+from drtool.core.errors import CannotOpen, DrtoolError, NotFound, Unsound
 from drtool.core.events import Listener, Progress, silent
 from manifests.expected import CLIENT, SERVER
 from manifests.issuing import issue, issue_authority, new_key
@@ -37,6 +38,8 @@ from snapshots.stores.store import StoreFailed, whole
 
 NAME = "drill"
 LARGEST_REPORT = 1 << 20
+GAVE_UP = re.compile(r'"level":"(fatal|panic)"|^panic: ', re.MULTILINE)
+WANTED = re.compile(r"address already in use|no space left|cannot allocate|out of memory|too many open files|denied")
 NEVER_PROVEN = ("controllers, kubelets, networks, webhooks and workloads: quarantined, none is started",)
 
 
@@ -57,7 +60,8 @@ class Phase(msgspec.Struct, frozen=True, rename="camel"):
 class Drill(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What a drill came to; kept beside the backup. `failed` names the step and why, "" where all went well.
 
-    `rpo` is the age in seconds of the newest revision in the backup when the drill began.
+    `rpo` is the age in seconds of the newest revision in the backup when the drill began. `status` is the exit status:
+    4 where the backup is bad, 12 where no key opens it, 1 where this machine failed it.
     """
 
     schema_version: int = 1
@@ -74,6 +78,7 @@ class Drill(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     etcd: str = ""
     kubernetes: str = ""
     kept: str = ""
+    status: int = 0
 
 
 @dataclass
@@ -110,13 +115,16 @@ def drill(held: Shelf, backup: Backup, wish: Wish, listener: Listener = silent) 
     began = datetime.now(UTC)
     with _scratch(wish.keep) as directory:
         run = _Run(held, backup, wish, directory, listener)
-        failed = ""
+        failed, status = "", 0
         try:
             _play(run)
+        except (Unsound, CannotOpen) as error:
+            failed, status = f"{run.step}: {error}", error.exit_status
         except DrtoolError as error:
-            failed = f"{run.step}: {error}"
+            failed, status = f"{run.step}: {error}", DrtoolError.exit_status
         except OSError as error:  # a full disk, above all
             failed = f"{run.step}: {error.filename or directory}: {error.strerror or error}"
+            status = DrtoolError.exit_status
         found = Drill(
             backup=backup.id,
             cluster=backup.record.cluster_id,
@@ -131,6 +139,7 @@ def drill(held: Shelf, backup: Backup, wish: Wish, listener: Listener = silent) 
             etcd=run.etcd_version,
             kubernetes=run.api_version,
             kept=str(directory) if wish.keep else "",
+            status=status,
         )
     return _noted(held, backup, found)
 
@@ -220,9 +229,22 @@ def _booted(run: _Run, program: Path, tls: scratch.Tls, port: int) -> Iterator[s
     client = scratch.free_ports(1)[0]
     with scratch.started(run.directory / "etcd", client, port, name=NAME, tls=tls, program=program) as etcd:
         with run.phase("boot etcd"):
-            scratch.wait(etcd, 120)
+            try:
+                scratch.wait(etcd, 120)
+            except DrtoolError as failed:
+                if _by_the_data(etcd):
+                    raise Unsound(failed.what, "use another backup") from failed
+                raise
         run.proven.append("etcd boots on the restored data and serves")
         yield etcd
+
+
+def _by_the_data(etcd: scratch.Running) -> bool:
+    """Whether etcd itself gave up, and not for want of something on this machine. What was killed proves nothing."""
+    if (etcd.process.poll() or 0) <= 0:
+        return False
+    said = etcd.log.read_text(errors="replace")
+    return bool(GAVE_UP.search(said)) and not WANTED.search(said)
 
 
 def _compare(run: _Run, client: Etcd, made: Restored) -> None:
@@ -316,7 +338,15 @@ def _judge_api(run: _Run, found: Survey) -> None:
 
 
 def _noted(held: Shelf, backup: Backup, found: Drill) -> Drill:
-    """The store keeps the result beside the backup; a read-only store does not make a good drill bad."""
+    """The store keeps the result beside the backup; a read-only store does not make a good drill bad.
+
+    A drill that this machine failed (a full disk, a wrong key, no etcd) is not held against the backup: it would be no
+    candidate for a restore any more, and in the end be pruned.
+    """
+    if found.status not in {0, Unsound.exit_status}:
+        return msgspec.structs.replace(
+            found, not_proven=(*found.not_proven, "that the backup is bad: the drill failed")
+        )
     try:
         report = Report("drill", found.at, found.good)
         inventory.report(held.store, backup.record, report, msgspec.json.encode(found))

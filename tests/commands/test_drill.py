@@ -95,6 +95,9 @@ def test_a_damaged_backup_fails_at_its_step(held: Shelf, tmp_path: Path, scratch
     assert not found.good
     assert found.failed.startswith("fetch, open, write: ")
     assert list(scratch_space.iterdir()) == []
+    assert found.status == 4
+    with pytest.raises(NotFound, match="no verified backup"):
+        choose(held, "")
 
 
 def test_a_wrong_key_fails_at_its_step(held: Shelf, scratch_space: Path) -> None:
@@ -102,12 +105,16 @@ def test_a_wrong_key_fails_at_its_step(held: Shelf, scratch_space: Path) -> None
     found = drill(Shelf(held.store, identities=(other,)), choose(held, ""), Wish())
     assert not found.good
     assert found.failed.startswith("fetch, open, write: ")
+    assert found.status == 12
+    assert choose(held, "").good
 
 
 def test_a_program_that_is_no_etcd(held: Shelf, scratch_space: Path) -> None:
     found = drill(held, choose(held, ""), Wish(etcd="/bin/true"))
     assert not found.good
     assert "/bin/true is no etcd" in found.failed
+    assert found.status == 1
+    assert choose(held, "").good
 
 
 def wrapper(place: Path, body: str, version: str = "3.5.1") -> str:
@@ -127,6 +134,14 @@ def test_an_etcd_that_ends_at_once(held: Shelf, tmp_path: Path, scratch_space: P
     found = drill(held, choose(held, ""), Wish(etcd=wrapper(tmp_path / "etcd", "echo no libc >&2; exit 3")))
     assert found.failed.startswith("boot etcd: etcd ended with status 3: no libc"), found.failed
     assert list(scratch_space.iterdir()) == []
+    assert choose(held, "").good
+
+
+def test_an_etcd_that_will_not_have_the_data(held: Shelf, tmp_path: Path, scratch_space: Path) -> None:
+    found = drill(held, choose(held, ""), Wish(etcd=wrapper(tmp_path / "etcd", "echo panic: page 7 >&2; exit 2")))
+    assert found.status == 4
+    with pytest.raises(NotFound, match="no verified backup"):
+        choose(held, "")
 
 
 def test_a_port_that_was_taken_meanwhile(held: Shelf, scratch_space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +150,7 @@ def test_a_port_that_was_taken_meanwhile(held: Shelf, scratch_space: Path, monke
         found = drill(held, choose(held, ""), Wish())
     assert found.failed.startswith("boot etcd: etcd ended with status 1"), found.failed
     assert "address already in use" in found.failed
+    assert choose(held, "").good
     assert list(scratch_space.iterdir()) == []
 
 
@@ -157,6 +173,7 @@ def test_no_space(held: Shelf, small_disk: Path) -> None:
     found = drill(held, choose(held, ""), Wish())
     assert found.failed.startswith("fetch, open, write: "), found.failed
     assert "No space left on device" in found.failed
+    assert choose(held, "").good
     assert list(small_disk.iterdir()) == []
 
 
