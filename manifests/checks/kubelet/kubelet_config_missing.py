@@ -72,7 +72,12 @@ def _lost(node: Node, config: Document) -> Iterator[Finding]:
         return
     if not isinstance(backup.data, dict) or backup.get("kind") != "KubeletConfiguration":
         return
-    lost = [key for key, value in backup.data.items() if config.get(key) is None and not _empty(value)]
+    lost = [
+        key
+        for key, value in backup.data.items()
+        if config.get(key) is None
+        and (value is False or not _empty(value))  # nobody writes a false that is the default
+    ]
     if lost:
         yield Finding(
             f"{config.path} has lost {', '.join(lost)}, which its backup still has",
