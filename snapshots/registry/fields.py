@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from snapshots.registry import wellknown
@@ -73,7 +73,7 @@ ZEROES = {Kind.STRING: "", Kind.NUMBER: 0, Kind.BOOLEAN: False, Kind.DOUBLE: 0}
 @cache
 def table() -> dict[str, str]:
     """Each message's line of the table, by name: `apps/v1.Deployment`."""
-    text = files(__package__).joinpath("fields.txt").read_text()
+    text = Path(__file__).with_name("fields.txt").read_text()
     return dict(line.split("\t", 1) for line in text.splitlines())
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from drtool.core.errors import UsageError
@@ -59,7 +59,7 @@ class Resource(NamedTuple):
 
 @cache
 def built_in() -> tuple[Resource, ...]:
-    lines = files(__package__).joinpath("resources.txt").read_text().splitlines()
+    lines = Path(__file__).with_name("resources.txt").read_text().splitlines()
     return tuple(_line(line) for line in lines if not line.startswith("#"))
 
 
