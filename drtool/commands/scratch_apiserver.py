@@ -45,6 +45,9 @@ QUARANTINE = (
     "ValidatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
     "MutatingAdmissionPolicy",
+    "PodSecurity",  # these three would list every Pod and Secret before the server is ready
+    "ResourceQuota",
+    "ServiceAccount",
 )
 GROUP = "system:masters"
 
