@@ -15,6 +15,8 @@ from pathlib import Path
 from tests.etcd_server import LAB, find_etcd
 
 POLL = 0.01
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""An installed program has its bytecode; one that may not write it would compile itself anew in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def drtool() -> Path:
 def run(command: Sequence[str]) -> Run:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     most = 0
     while process.poll() is None:
         most = max(most, anonymous(process.pid))
