@@ -12,7 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import chain
 from operator import add, le, lt
 
 from drtool.core.errors import Unsound
@@ -175,35 +175,39 @@ def _together(walk: Walk, keys: list[bytes], children: tuple[int, ...], high: by
     pages = walk.pages
     if walk.bucket != b"key" or min(children) < bbolt.FIRST_DATA_PAGE or max(children) >= walk.bolt.meta.pages:
         return False
-    rows = [pages.leaf_at[child] - 1 for child in children]
-    overflows = [pages.overflow[row] for row in rows] if min(rows) >= 0 else []
-    spans = sorted(zip(children, overflows, strict=True)) if overflows else []
-    apart = all(one + over < other for (one, over), (other, _) in pairwise(spans))
-    if not spans or not apart or not pages.faults.keys().isdisjoint(children):
-        return False
-    if any(walk.seen.find(1, one, one + over + 1) >= 0 for one, over in spans):
+    rows = [row - 1 for row in map(pages.leaf_at.__getitem__, children)]
+    if min(rows) < 0 or not pages.faults.keys().isdisjoint(children):
         return False
     edges = pages.ends
     lows = [edges[at : at + END] for at in [2 * END * row for row in rows]]
     lasts = [edges[at - END : at] for at in [2 * END * (row + 1) for row in rows]]
-    bounds = [*keys[1:], high]
-    ordered = all(map(le, keys, lows)) and all(
-        bound is None or last < bound for last, bound in zip(lasts, bounds, strict=True)
-    )
-    if (
-        not ordered
-        or (walk.previous is not None and pages.low(rows[0]) <= walk.previous)
-        or not all(map(lt, lasts, lows[1:]))
-    ):
+    first, last = pages.low(rows[0]), pages.high(rows[-1])
+    if (high is not None and last >= high) or (walk.previous is not None and first <= walk.previous):
         return False
-    crc = walk.crc
-    for child, over, row in zip(children, overflows, rows, strict=True):
-        walk.seen[child : child + over + 1] = b"\1" * (over + 1)
-        size = pages.size[row]
-        crc = _carry(crc, size) ^ pages.crc[row]
-    walk.crc, walk.previous = crc, pages.high(rows[-1])
+    if not all(map(le, keys, lows)) or not all(map(lt, lasts, keys[1:])) or not all(map(lt, lasts, lows[1:])):
+        return False
+    if not _claim_all(walk.seen, children, map(pages.overflow.__getitem__, rows)):
+        return False
+    for row in rows:
+        walk.crc = _carry(walk.crc, pages.size[row]) ^ pages.crc[row]
+    walk.previous = last
     walk.pairs += sum(map(pages.count.__getitem__, rows))
     walk.leaves.extend(rows)
+    return True
+
+
+def _claim_all(seen: bytearray, numbers: tuple[int, ...], overflows: Iterator[int]) -> bool:
+    """False, and nothing claimed, where a page was referred to before."""
+    runs: list[slice] = []
+    for number, overflow in zip(numbers, overflows, strict=True):
+        end = number + overflow + 1
+        if seen.find(1, number, end) >= 0:
+            for run in runs:
+                seen[run] = bytes(run.stop - run.start)
+            return False
+        run = slice(number, end)
+        seen[run] = b"\1" * (end - number)
+        runs.append(run)
     return True
 
 

@@ -18,7 +18,7 @@ from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
 from snapshots.etcd import Etcd, EtcdAccess, SnapshotBroken, Status
 from snapshots.stores.store import Store, StoreFailed
 from snapshots.streamcheck import StreamCheck
-from snapshots.transfer import Sending, plain_pieces
+from snapshots.transfer import Sending, gathered, plain_pieces
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -122,15 +122,15 @@ def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, 
         seal.Sealer(run.recipients, sending.write, hashed_elsewhere=True) as sealer,
         _ending(run.store),
     ):
-        for piece in etcd.snapshot(limits.stall, limits.total):
+        for piece in gathered(etcd.snapshot(limits.stall, limits.total)):
             check.feed(piece)
             sealer.write(piece)
             if (now := time.monotonic()) - shown > 0.1:
                 shown = now
                 run.listener(Progress("stream", check.size, size))
         whole(check)
-        found = figures_of(check.finish(), "the snapshot")
         sizes = sealer.finish(check.whole_sha256)
+        found = figures_of(check.finish(), "the snapshot")  # while the last parts are sent
         sending.finish()
     return _part(name, sizes), found
 

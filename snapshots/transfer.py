@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -17,6 +17,7 @@ from snapshots.stores.store import PART_SIZE, Store, Upload
 
 IN_FLIGHT = 2
 AHEAD = 2
+GATHER = 1 << 20
 
 
 class Sending:
@@ -30,7 +31,8 @@ class Sending:
         self._store = store
         self._key = key
         self._part_size = part_size
-        self._filling = bytearray()
+        self._filling: list[bytes] = []
+        self._filled = 0
         self._upload: Upload | None = None
         self._tags: list[str] = []
         self._flying: deque[Future[str]] = deque()
@@ -48,19 +50,21 @@ class Sending:
                 self._store.abort(self._upload)
 
     def write(self, data: bytes) -> None:
-        self._filling += data
-        while len(self._filling) >= self._part_size:
-            with memoryview(self._filling) as view:
-                part = bytes(view[: self._part_size])
-            del self._filling[: self._part_size]
+        while self._filled + len(data) >= self._part_size:
+            cut = self._part_size - self._filled
+            part = b"".join([*self._filling, data[:cut]])
+            self._filling, self._filled, data = [], 0, data[cut:]
             self._send(part)
+        self._filling.append(data)
+        self._filled += len(data)
 
     def finish(self) -> None:
+        rest = b"".join(self._filling)
         if self._upload is None:
-            self._store.put(self._key, bytes(self._filling))
+            self._store.put(self._key, rest)
         else:
-            if self._filling:
-                self._send(bytes(self._filling))
+            if rest:
+                self._send(rest)
             while self._flying:
                 self._tags.append(self._flying.popleft().result())
             self._store.complete(self._upload, tuple(self._tags))
@@ -73,6 +77,20 @@ class Sending:
         while len(self._flying) >= IN_FLIGHT:
             self._tags.append(self._flying.popleft().result())
         self._flying.append(self._sender.submit(self._store.part, self._upload, self._number, part))
+
+
+def gathered(pieces: Iterable[bytes | memoryview], size: int = GATHER) -> Iterator[bytes]:
+    """The same bytes in fewer pieces, each but the last of at least `size`."""
+    held: list[bytes | memoryview] = []
+    count = 0
+    for piece in pieces:
+        held.append(piece)
+        count += len(piece)
+        if count >= size:
+            yield b"".join(held)
+            held, count = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def fetched(store: Store, key: str, size: int, length: int = PART_SIZE) -> Iterator[bytes]:
