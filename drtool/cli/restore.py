@@ -73,11 +73,12 @@ def _to(
     from drtool.commands.restore_node import pieces, source_of
 
     with shown(progress) as listener:
-        found = pieces(source_of(source, config), listener)
-        made = restore(found, target, Wanted(check_hash=not skip_hash_check, **wanted), listener)
+        chosen = source_of(source, config)
+        made = restore(pieces(chosen, listener), target, Wanted(check_hash=not skip_hash_check, **wanted), listener)
+    name = str(chosen) if isinstance(chosen, Path) else chosen.id
     for line in warnings(made):
         click.echo(f"drtool: {line}", err=True)
-    emit(as_data(made), output, lambda: as_table(made))
+    emit({"schemaVersion": 1, "source": name, **as_data(made)}, output, lambda: as_table(made, name))
 
 
 def warnings(made: Restored) -> list[str]:
@@ -97,7 +98,6 @@ def warnings(made: Restored) -> list[str]:
 
 def as_data(made: Restored) -> dict[str, Any]:
     return {
-        "schemaVersion": 1,
         "directory": str(made.directory),
         "memberId": f"{made.member_id:x}",
         "clusterId": f"{made.cluster_id:x}",
@@ -112,11 +112,12 @@ def as_data(made: Restored) -> dict[str, Any]:
     }
 
 
-def as_table(made: Restored) -> str:
+def as_table(made: Restored, source: str) -> str:
     bumped = "" if made.bumped == made.revision else f", bumped to {made.bumped}"
     return columns(
         ("RESTORED", str(made.directory)),
         [
+            ("from", source),
             ("member", f"{made.member_id:x}"),
             ("cluster", f"{made.cluster_id:x}"),
             ("revision", f"{made.revision}{bumped}"),

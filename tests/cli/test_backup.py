@@ -70,6 +70,7 @@ def test_the_whole_round(at: Path, node: LiveNode) -> None:
     target = at / "restored"
     restored = drtool(at, "restore", name, "--to", str(target), "--identity", str(at / "identity.txt"))
     assert restored.returncode == 0, restored.stderr
+    assert name in restored.stdout
     assert (target / "member/snap/db").is_file()
 
 
