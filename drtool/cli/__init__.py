@@ -5,11 +5,13 @@ Commands are imported only when they are called: `drtool check` must not pay for
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import pkgutil
 import signal
 import sys
+import traceback
 from types import FrameType
 from typing import NoReturn
 
@@ -18,6 +20,7 @@ import click
 from drtool.core.errors import DrtoolError
 
 INTERRUPTED, TERMINATED = 130, 143
+TRACEBACK = "DRTOOL_TRACEBACK"
 
 
 class Commands(click.Group):
@@ -84,8 +87,23 @@ def _run() -> int:
         return 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _say(f"{place}{error.strerror or error}", "", 1)
+        return _say(f"{place}{error.strerror or error}", _what_to_do(error.errno), 1)
+    except Exception as fault:  # a person in an outage is not shown a traceback
+        if os.environ.get(TRACEBACK):
+            raise
+        return _say(f"a fault of drtool itself: {_where(fault)}", f"please report it; {TRACEBACK}=1 shows all of it", 1)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _what_to_do(number: int | None) -> str:
+    if number in {errno.EACCES, errno.EPERM}:
+        return "" if os.geteuid() == 0 else "run drtool as root, or give this user the right to it"
+    return "free some space there, or name another place" if number in {errno.ENOSPC, errno.EDQUOT} else ""
+
+
+def _where(fault: Exception) -> str:
+    last = traceback.extract_tb(fault.__traceback__)[-1]
+    return f"{type(fault).__name__}: {fault} ({last.filename}:{last.lineno})"
 
 
 def _say(what: str, hint: str, status: int) -> int:

@@ -25,7 +25,9 @@ def beside(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(descriptor)
         temporary.rename(path)
-    except BaseException:
+    except BaseException as failed:
+        if isinstance(failed, OSError) and failed.filename is None:
+            failed.filename = str(path)  # a full disk does not say which
         with suppress(OSError):
             temporary.unlink()
         raise

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,45 @@ def test_interrupted(number: signal.Signals, status: int, tmp_path: Path) -> Non
     assert process.returncode == status
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_named_and_nothing_half_written_stays(tmp_path: Path, small_disk: Path) -> None:
+    tree = laid(tmp_path / "node")
+    done = drtool("collect", "--root", str(tree.root), "-f", str(small_disk / "bundle.tar.gz"))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"drtool: {small_disk}/bundle.tar.gz: No space left on device\n  free some space")
+    assert list(small_disk.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Room for one page."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", place], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+BROKEN = """
+import sys
+from drtool import cli
+def command(): raise RecursionError("too deep")
+cli.group.get_command = lambda ctx, name: cli.click.Command("broken", callback=command)
+sys.argv = ["drtool", "broken"]
+cli.main()
+"""
+
+
+def test_a_fault_of_drtool_is_one_line_and_all_of_it_when_asked() -> None:
+    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.startswith("drtool: a fault of drtool itself: RecursionError: too deep (<string>:4)\n  please")
+    assert "Traceback" not in done.stderr
+    asked = {**os.environ, "DRTOOL_TRACEBACK": "1"}
+    done = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, timeout=120, env=asked)
+    assert "Traceback" in done.stderr
