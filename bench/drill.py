@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -83,8 +84,15 @@ def fill(node: ScratchNode, megabytes: float) -> int:
     return count
 
 
-def shown(found: Drill) -> None:
-    print(f"{'PROVEN' if found.good else f'FAILED at {found.failed}'}; load {os.getloadavg()[0]:.1f}")
+def spent() -> float:
+    """CPU seconds of this process and of the servers that it has ended."""
+    mine, theirs = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return mine.ru_utime + mine.ru_stime + theirs.ru_utime + theirs.ru_stime
+
+
+def shown(found: Drill, cpu: float) -> None:
+    verdict = "PROVEN" if found.good else f"FAILED at {found.failed}"
+    print(f"{verdict}; {cpu:.1f} s of CPU in all; load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
     total = 0.0
     for phase in found.phases:
         total += phase.seconds
@@ -123,7 +131,9 @@ def main() -> None:
             sizes = f"{record.db.plain_size / 1e6:.0f} MB of db, {record.db.sealed_size / 1e6:.0f} MB sealed"
             print(f"backed up in {time.monotonic() - began:.1f} s: {sizes}", flush=True)
             for _ in range(given.rounds):
-                shown(drill(held, held.choose(), Wish(str(given.etcd or ""), given.apiserver)))
+                before = spent()
+                found = drill(held, held.choose(), Wish(str(given.etcd or ""), given.apiserver))
+                shown(found, spent() - before)
 
 
 if __name__ == "__main__":
