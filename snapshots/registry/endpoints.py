@@ -26,12 +26,16 @@ class Endpoint:
     source: Evidence
 
     @property
-    def is_address(self) -> bool:
+    def version(self) -> int:
+        """4 or 6, 0 for a name."""
         try:
-            ip_address(self.host)
+            return ip_address(self.host).version
         except ValueError:
-            return False
-        return True
+            return 0
+
+    @property
+    def is_address(self) -> bool:
+        return self.version != 0
 
 
 def control_plane_endpoint(cluster: Cluster) -> Endpoint | None:
@@ -82,8 +86,8 @@ def advertised(cluster: Cluster) -> dict[str, Evidence]:
 def contradiction(cluster: Cluster, named: Endpoint) -> tuple[Evidence, ...]:
     """What speaks against `named`; () where it may well be right.
 
-    A name may resolve to the address that another place has, so only addresses contradict each other, or the API
-    server's certificate, which is valid for no other.
+    A name may resolve to the address that another place has, so only addresses of one family contradict each other, or
+    the API server's certificate, which is valid for no other.
     """
     known = advertised(cluster)
     endpoint = control_plane_endpoint(cluster)
@@ -91,10 +95,11 @@ def contradiction(cluster: Cluster, named: Endpoint) -> tuple[Evidence, ...]:
         return ()
     if endpoint is not None:
         unheard = bool(cluster.named) and named.host not in cluster.named
-        return (endpoint.source,) if endpoint.is_address or unheard else ()
-    if not known:
-        raise EvidenceMissing("no object tells an API server's address")
-    return tuple(dict.fromkeys(known.values()))
+        return (endpoint.source,) if named.version == endpoint.version or (unheard and not endpoint.version) else ()
+    same = {host: source for host, source in known.items() if Endpoint(host, source).version == named.version}
+    if not same:
+        raise EvidenceMissing("no object tells an API server's address of that family")
+    return tuple(dict.fromkeys(same.values()))
 
 
 def loaded(text: str) -> Any:

@@ -14,7 +14,7 @@ from manifests.node import Node
 from manifests.pod import StaticPod
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("port-conflict", "ports-in-use", "container-exited", "component-not-ready")
+EXPLAINS = ("ports-in-use", "container-exited", "component-not-ready")
 
 
 def find(node: Node) -> Iterator[Finding]:

@@ -244,7 +244,7 @@ def torn(t: Copy) -> None:
     os.truncate(p, size)
 
 
-@on("healthy: torn tail of a live copy", "single-1.34 lab-live-1.37", "")
+@on("healthy: torn tail of a live copy", "single-1.34 ha-vip-cp2-1.37", "")
 def torn2(t: Copy) -> None:
     torn(t)
     for d in ("proc", "sys"):
