@@ -9,13 +9,14 @@ import click
 from drtool.cli._objects import SOURCE, aligned, source, source_options
 from drtool.cli._output import emit, output_option
 from drtool.commands.opening import LIVE
+from drtool.core.errors import UsageError
 
 FEW = 4
 
 
 @click.command(epilog="Example: drtool history deploy front -n shop --from /var/lib/etcd")
-@click.argument("kind")
-@click.argument("name")
+@click.argument("kind", metavar="KIND NAME | KIND/NAME")
+@click.argument("name", required=False, default="", metavar="")
 @click.option("-n", "--namespace", default="default", show_default=True)
 @click.option("--from", "source", default=LIVE, show_default=True, metavar="SOURCE", help=SOURCE)
 @output_option
@@ -27,6 +28,12 @@ def command(kind: str, name: str, namespace: str, output: str, **options: Any) -
     """
     from drtool.commands.history import history
 
+    if not name:
+        kind, _, name = kind.partition("/")
+    if not name:
+        raise UsageError(
+            f"the history of which {kind}?", "name one object, as in `drtool history deploy front -n shop`"
+        )
     with source(options.pop("source"), options) as registry:
         resource = registry.resources.find(kind)[0]
         steps = history(registry, resource, namespace, name)

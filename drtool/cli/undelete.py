@@ -41,6 +41,9 @@ def command(kinds: str, names: tuple[str, ...], file: Path | None, **options: An
     clear = unmasked(options.pop("show_secrets"), file)
     namespace, everywhere, revision = (options.pop(name) for name in ("namespace", "all_namespaces", "at_revision"))
     missing_in, source = options.pop("missing_in"), options.pop("source")
+    if "/" in kinds and not names:  # KIND/NAME, as `drtool get` takes it too
+        kinds, _, name = kinds.partition("/")
+        names = (name,)
     selector = selectors.parse(options.pop("selector"))
     if not (namespace or everywhere or kinds):
         raise UsageError("undelete what?", "give a namespace with -n, kinds, or -A for everything")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from string import Template
 from typing import Any
@@ -93,10 +93,14 @@ def as_data(found: tuple[Standing, ...], url: str) -> dict[str, Any]:
                 "nodes": list(one.nodes),
                 "backups": one.backups,
                 "newest": one.newest.id if one.newest else None,
-                "newestAt": one.newest.record.taken_at.isoformat() if one.newest else None,
-                "lastGoodDrill": one.drilled.isoformat() if one.drilled else None,
+                "newestAt": _utc(one.newest.record.taken_at) if one.newest else None,
+                "lastGoodDrill": _utc(one.drilled) if one.drilled else None,
                 "late": list(one.late),
             }
             for one in found
         ],
     }
+
+
+def _utc(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -57,7 +57,10 @@ def cluster_name(node: Node) -> str:
 
 def need_control_plane(node: Node) -> None:
     if not node.layout.control_plane:
-        raise CannotTell(f"this is no kubeadm control plane but {node.layout}", "run it on a control-plane node")
+        raise CannotTell(
+            f"this is no control plane of kubeadm: its layout is {node.layout}",
+            "run it as root on a control-plane node, or name its tree with --root",
+        )
 
 
 def present(node: Node, name: str) -> Component | None:

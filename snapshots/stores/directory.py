@@ -192,7 +192,7 @@ class DirectoryStore:
                     f"{where}: {why}", "make room there, or prune; nothing half written is left"
                 ) from error
             if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-                raise StoreDenied(f"{where}: {why}", "the store's directory must be writable") from error
+                raise StoreDenied(f"{where}: {why}", "this user must be allowed to read and to write there") from error
             if error.errno in TRANSIENT:
                 raise StoreUnavailable(f"{where}: {why}") from error
             raise StoreFailed(f"{where}: {why}") from error

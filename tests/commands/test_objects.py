@@ -184,6 +184,12 @@ def test_history_and_at_revision(tmp_path: Path) -> None:
         (404, "created"),
         (408, "updated"),
     ]
+    assert json.loads(run("history", "deploy/front", "-n", "shop", "--from", db, "-o", "json").stdout) == told
+    assert isinstance(run("history", "deploy", "--from", db).exception, UsageError)
+    both = [
+        run("undelete", *words, "-n", "shop", "--from", db).stdout for words in (("deploy/front",), ("deploy", "front"))
+    ]
+    assert both[0] == both[1] != ""
     first = run("get", "deploy", "front", "-n", "shop", "--from", db, "--at-revision", "404").stdout
     assert yaml.safe_load(first)["metadata"]["resourceVersion"] == "404"
     early = run("get", "deploy", "front", "-n", "shop", "--from", db, "--at-revision", "403")
