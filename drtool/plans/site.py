@@ -58,7 +58,7 @@ def cluster_name(node: Node) -> str:
 def need_control_plane(node: Node) -> None:
     if not node.layout.control_plane:
         raise CannotTell(
-            f"this is no control plane of kubeadm: its layout is {node.layout}",
+            f"this is no kubeadm control plane: its layout is {node.layout}",
             "run it as root on a control-plane node, or name its tree with --root",
         )
 
