@@ -168,7 +168,7 @@ def _wait(found: RunningApi, timeout: float) -> None:
         if not problem:
             return
         time.sleep(0.2)
-    raise DrtoolError(f"kube-apiserver was not ready within {timeout:g} s: {problem}")
+    raise DrtoolError(f"kube-apiserver was not ready within {timeout:g} s: {problem}; {_last_words(found.log)}")
 
 
 def _last_words(log: Path) -> str:

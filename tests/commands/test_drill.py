@@ -19,8 +19,9 @@ import yaml
 from drtool.commands.backup import backup
 from drtool.commands.drill import Wish, choose, drill, past
 from drtool.commands.drill_report import html, openmetrics
-from drtool.commands.fetch import Shelf, shelf
+from drtool.commands.fetch import Shelf, db_pieces, shelf
 from drtool.commands.fleet import Target, fleet, job
+from drtool.commands.restore import Wanted, restore
 from drtool.commands.scratch_node import ScratchNode, lay_scratch
 from drtool.config import Config, Spool, StoreConfig
 from drtool.core.errors import NotFound, UsageError
@@ -74,6 +75,19 @@ def test_a_good_backup_is_proven(held: Shelf, scratch_space: Path) -> None:
     assert [phase.name for phase in found.phases] == ["fetch, open, write", "node bundle", "boot etcd", "compare"]
     assert found.rpo >= 0
     assert list(scratch_space.iterdir()) == []
+
+
+def test_a_backup_of_what_was_restored_before(held: Shelf, config: Config, tmp_path: Path, scratch_space: Path) -> None:
+    """The bump of a restore leaves a mark in the db that counts as a key, and that etcd never shows."""
+    again = lay_scratch(tmp_path / "cp-2", name="cp-2")
+    again.data_dir.rmdir()
+    restore(db_pieces(held, choose(held, "")), again.data_dir, Wanted(name="cp-2", peer_urls=again.peer_url))
+    with again.etcd():
+        record = backup(config, held, again.root).record
+    assert record.keys_by_prefix[""] == 1
+    found = drill(held, choose(held, record.id), Wish())
+    assert found.good, found.failed
+    assert "300 keys in 3 prefixes, as recorded" in found.proven
 
 
 def test_the_store_learns_of_it(held: Shelf, scratch_space: Path) -> None:
