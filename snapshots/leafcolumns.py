@@ -19,6 +19,7 @@ from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, UP_TO_VALUE, VALUE_TAG
 from snapshots.tally import REVISION_SHIFT, Survey
 
 SEPARATOR = ord("_")
+REVISION = 1 << REVISION_SHIFT
 
 
 def take_leaves(walk: Survey, numbers: tuple[int, ...], lows: list[bytes], highs: list[bytes | None]) -> bool:
@@ -56,9 +57,10 @@ def _count(walk: Survey, revisions: list[bytes], starts: list[int], ends: list[i
     if keys is None or not _decodable(data, _stops(starts, keys), ends):
         return False
     stored, dead = walk.stored, walk.dead
-    one, before = 1 << REVISION_SHIFT, stored.get
+    before, once = stored.get, _once().get
     for key, size in zip(keys, map(sub, ends, starts), strict=True):
-        stored[key] = before(key, 0) + one + size
+        held, count = before(key, 0), once(size) or REVISION + size
+        stored[key] = held + count if held else count
     if TOMBSTONE_SIZE in sizes:
         for revision, key in zip(revisions, keys, strict=True):
             dead.add(key) if len(revision) == TOMBSTONE_SIZE else dead.discard(key)
@@ -85,6 +87,12 @@ def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
         return True
     unlike = map(ne, sizes, wanted)
     return all(rest_is_decodable(data, *place) for place in compress(zip(starts, ends, strict=True), unlike))
+
+
+@cache
+def _once() -> dict[int, int]:
+    """What `stored` counts for one revision of that size: the same objects for all keys, which are many."""
+    return {size: REVISION + size for size in range(0x4000)}
 
 
 @cache
