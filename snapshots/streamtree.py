@@ -28,8 +28,8 @@ from snapshots.tally import MAX_FAULTS
 from snapshots.wire import Malformed
 
 ZEROS = memoryview(bytes(1 << 16))
-KEYS_AT_ONCE = 1 << 18
-"""Live keys are counted in as many rounds as keep the set of user keys below this."""
+KEYS_AT_ONCE = (1 << 19) // 3
+"""User keys are gone through in as many rounds as keep a dict of them below this, where its table would double."""
 
 
 @dataclass(slots=True)
