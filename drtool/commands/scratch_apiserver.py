@@ -50,6 +50,7 @@ QUARANTINE = (
     "ServiceAccount",
 )
 GROUP = "system:masters"
+UNREADABLE = "StorageError: corrupt object"  # apiserver/pkg/storage/errors.go; it never becomes ready then
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,8 @@ def _wait(found: RunningApi, timeout: float) -> None:
         problem = found.api.ready()
         if not problem:
             return
+        if "informer-sync" in problem and UNREADABLE in found.log.read_text(errors="replace"):
+            raise Unsound(f"kube-apiserver cannot read what etcd holds: {_last_words(found.log)}")
         time.sleep(0.2)
     raise DrtoolError(f"kube-apiserver was not ready within {timeout:g} s: {problem}; {_last_words(found.log)}")
 
@@ -175,4 +178,5 @@ def _last_words(log: Path) -> str:
     """The last line that says why; usage and stack lines are no reason."""
     lines = log.read_text(errors="replace").strip().splitlines()
     telling = [line for line in lines if line.startswith(("E", "F", "Error")) or '"err"' in line]
-    return (telling or lines or ["it said nothing"])[-1][-400:]
+    unreadable = [line[line.index(UNREADABLE) :][:400] for line in lines if UNREADABLE in line]
+    return unreadable[-1] if unreadable else (telling or lines or ["it said nothing"])[-1][-400:]
