@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.suggester import SuggestFromList
 
 from drtool.commands.carrying import acts_on
 from drtool.commands.check import Report
@@ -78,6 +79,7 @@ class DrtoolApp(App[None]):
         """`asked` stands in for the questions, in tests."""
         super().__init__(driver_class=ThinDriver, ansi_color=True)
         self.animation_level = "none"
+        self.completions = SuggestFromList([f":{name}" for name in (*SCREENS, "quit")])
         self.roots = roots
         self.at = at
         self.source = source
@@ -129,10 +131,15 @@ class DrtoolApp(App[None]):
         """A command that changes nothing on the node; its output gets a screen."""
         self.push_screen(Output(Running(words)))
 
+    def here(self, words: str) -> str:
+        """The command for this node's tree, wherever it lies."""
+        directory = str(self.root.directory)
+        return words if directory == "/" else f"{words} --root {shlex.quote(directory)}"
+
     def plan(self, words: str) -> None:
         """A command whose plan is shown first; carrying it out asks for the cluster's name."""
         if not acts_on(self.root):
-            self.run_command(f"{words} --root {shlex.quote(str(self.root.directory))}")
+            self.run_command(self.here(words))
             return
         self.push_screen(Output(Running(words), self.cluster(), f"{words} --apply --yes"))
 

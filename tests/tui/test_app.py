@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input, Static
 
 from drtool.core.errors import NotFound
 from drtool.host.root import Root
@@ -198,3 +199,33 @@ def test_no_terminal_is_told_and_nothing_is_drawn() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "needs a terminal" in done.stderr
+
+
+def test_a_filtered_list_says_that_it_is_not_all(tree: Tree) -> None:
+    async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:
+        def title() -> str:
+            return str(app.screen.query_one("#title", Static).content)
+
+        await pilot.press("2")
+        await until(pilot, lambda: "cert-expired" in text(app), "the checks")
+        whole = title()
+        await pilot.press("slash", *"cert-expired")
+        assert title().startswith("Checks (1 of ")
+        await pilot.press(*"nonsense")
+        assert title().startswith("Checks (0 of ")
+        await pilot.press("enter", "escape")
+        assert title() == whole
+
+    play(tree, journey)
+
+
+def test_the_command_line_completes_with_tab(tree: Tree) -> None:
+    async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:
+        await pilot.press("colon", "c", "e")
+        line = app.screen.query_one("#line", Input)
+        await until(pilot, lambda: line._suggestion == ":certificates", "a suggestion")
+        await pilot.press("tab", "enter")
+        assert isinstance(app.screen, Listing)
+        assert app.screen.NAME == "Certificates"
+
+    play(tree, journey)

@@ -19,7 +19,7 @@ class Backups(Listing):
     QUESTION = "backups"
     KEYS = (("t", "take"), ("v", "verify"), ("d", "drill"), ("P", "prune plan"), ("o", "objects"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "run('backup')", "take a backup"),
+        Binding("t", "take", "take a backup"),
         Binding("v", "run_on('verify')", "verify this one"),
         Binding("d", "run_on('drill')", "drill this one"),
         Binding("P", "run('prune --dry-run')", "what retention would remove"),
@@ -49,6 +49,9 @@ class Backups(Listing):
 
     def nothing(self) -> str:
         return "the store holds no backup: t takes one"
+
+    def action_take(self) -> None:
+        self.drtool.run_command(self.drtool.here("backup"))
 
     def action_run(self, words: str) -> None:
         self.drtool.run_command(words)

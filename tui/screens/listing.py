@@ -55,6 +55,8 @@ class Listing(Screen[None]):
         assert isinstance(self.app, DrtoolApp)  # noqa: S101 - these screens belong to no other app
         return self.app
 
+    _count: int | None = None
+
     def compose(self) -> ComposeResult:
         yield Static(id="state", markup=False)
         yield Static(id="facts", markup=False)
@@ -62,7 +64,7 @@ class Listing(Screen[None]):
         yield Rows(id="rows")
         with Vertical(id="detail"):
             yield Rows(pointer=False, id="detail-rows")
-        line = Input(id="line", compact=True, select_on_focus=False)
+        line = Input(id="line", compact=True, select_on_focus=False, suggester=self.drtool.completions)
         line.can_focus = False
         yield line
         yield Static(self._keys(), id="keys", markup=False)
@@ -83,9 +85,21 @@ class Listing(Screen[None]):
         rows = list(self.rows(known.value)) if known.value is not None else []
         if words := known.words():
             rows.append(Row(words, "dim"))
-        title = f"{self.NAME} ({len(rows)})" if known.value is not None else self.NAME
-        self.query_one("#title", Static).update(Content(title))
+        self._count = len(rows) if known.value is not None else None
         self.query_one("#rows", Rows).show(rows or [Row(self.nothing(), "dim")])
+        self._entitle()
+
+    def _entitle(self) -> None:
+        """How many rows, and that they are not all: a filtered list must not pass for the whole one."""
+        rows = self.query_one("#rows", Rows)
+        count = f" ({self._count})" if self._count is not None else ""
+        if rows.wanted:
+            count = f" ({len(rows.shown)} of {len(rows.rows)}, /{plain(rows.wanted)})"
+        self.query_one("#title", Static).update(Content(f"{self.NAME}{count}"))
+
+    def filter(self, wanted: str) -> None:
+        self.query_one("#rows", Rows).filter(wanted)
+        self._entitle()
 
     def rows(self, value: object) -> Sequence[Row]:
         raise NotImplementedError
@@ -121,12 +135,16 @@ class Listing(Screen[None]):
             self.query_one("#detail").remove_class("open")
             rows.focus()
         elif rows.wanted:
-            rows.filter("")
+            self.filter("")
         else:
             self.drtool.action_show("causes")
 
     def action_other_pane(self) -> None:
-        if self.query_one("#detail").has_class("open"):
+        """Tab; on the command line it takes the completion that is shown."""
+        line = self.query_one("#line", Input)
+        if line.has_class("open"):
+            line.action_cursor_right()
+        elif self.query_one("#detail").has_class("open"):
             other = "#detail-rows" if self.query_one("#rows").has_focus else "#rows"
             self.query_one(other).focus()
 
@@ -149,7 +167,7 @@ class Listing(Screen[None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.value.startswith("/"):
-            self.query_one("#rows", Rows).filter(event.value[1:])
+            self.filter(event.value[1:])
         elif not event.value and event.input.has_class("open"):
             self._close_line()
 

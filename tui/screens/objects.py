@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -9,7 +10,8 @@ from textual.binding import Binding, BindingType
 
 from drtool.commands.ls import Kind
 from drtool.core.errors import DrtoolError
-from tui.browsing import Browser
+from snapshots.registry.keys import Place
+from tui.browsing import OWN_DATA, Browser
 from tui.screens.listing import Listing
 from tui.widgets.rows import Row, Rows
 
@@ -17,8 +19,11 @@ from tui.widgets.rows import Row, Rows
 class Objects(Listing):
     NAME = "Objects"
     QUESTION = "objects"
-    KEYS = (("enter", "open"), ("u", "undelete"))
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("u", "undelete", "write the YAML that kubectl apply takes")]
+    KEYS = (("u", "undelete"), ("d", "diff"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("u", "undelete", "write the YAML that kubectl apply takes"),
+        Binding("d", "diff", "compare this kind and namespace with the running cluster"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,6 +49,7 @@ class Objects(Listing):
         if self.kind is None and event.row is not None and isinstance(event.row.subject, Kind):
             event.stop()
             self.kind = event.row.subject
+            self.filter("")  # it was about kinds
             self.update()
             return
         super().on_rows_chosen(event)
@@ -59,9 +65,22 @@ class Objects(Listing):
 
     def action_undelete(self) -> None:
         subject = self.current()
-        if self.kind is None or not isinstance(subject, tuple):
-            return
-        resource, place = subject
-        space = f"-n {place.namespace} " if place.namespace else ""
-        source = self.drtool.source or "/var/lib/etcd"
-        self.drtool.run_command(f"undelete {resource.full_name} {place.name} {space}--from {source}")
+        if self.kind is not None and isinstance(subject, tuple):
+            resource, place = subject
+            self.drtool.run_command(
+                f"undelete {resource.full_name} {place.name} {_space(place)}--from {self._source()}"
+            )
+
+    def action_diff(self) -> None:
+        subject = self.current()
+        if self.kind is not None and isinstance(subject, tuple):
+            resource, place = subject
+            words = f"diff -k {resource.full_name} {_space(place)}{self._source()} live"
+            self.drtool.run_command(self.drtool.here(words))
+
+    def _source(self) -> str:
+        return shlex.quote(self.drtool.source or str(self.drtool.root.locate(OWN_DATA)))
+
+
+def _space(place: Place) -> str:
+    return f"-n {place.namespace} " if place.namespace else ""

@@ -129,6 +129,8 @@ class Rows(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         index = self.top + y
+        if y == 0 and not self._shown and self.wanted:
+            return Strip([Segment(fitted(f"nothing matches /{plain(self.wanted)}: Esc shows all", self.size.width))])
         if index >= len(self._shown):
             return Strip.blank(self.size.width)
         row = self._shown[index]
