@@ -68,6 +68,14 @@ def make(target: Path, megabytes: int, small: bool = False) -> None:
             server.save_snapshot(target)
 
 
+def made(directory: Path, megabytes: int) -> Path:
+    """The db of that size in `directory`, made where it is not there yet."""
+    target = directory / f"kubernetes-{megabytes}.db"
+    if not target.exists():
+        make(target, megabytes)
+    return target
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("target", type=Path)

@@ -1,4 +1,4 @@
-"""`drtool restore --to` against `etcdutl snapshot restore` on one file: `python -m bench.restore [--db FILE]...`."""
+"""`drtool restore --to` against `etcdutl snapshot restore`: `python -m bench.restore [--db FILE]... [--keep DIR]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bench.make_db import make
+from bench.make_db import made
 from bench.measuring import Run, compare, drtool, etcdutl, run
 
 
@@ -30,16 +30,17 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--db", type=Path, action="append", default=[])
     options.add_argument("--megabytes", type=int, nargs="*", default=[100, 500, 774, 2000])
+    options.add_argument("--keep", type=Path, help="A directory that keeps the dbs for further runs.")
     options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(dir=chosen.db[0].parent if chosen.db else None) as scratch:
         for db in chosen.db:
             measure(db, Path(scratch), chosen.rounds)
         for megabytes in chosen.megabytes if not chosen.db else ():
-            made = Path(scratch) / "made.db"
-            make(made, megabytes)
-            measure(made, Path(scratch), chosen.rounds)
-            made.unlink()
+            db = made(chosen.keep or Path(scratch), megabytes)
+            measure(db, Path(scratch), chosen.rounds)
+            if chosen.keep is None:
+                db.unlink()
 
 
 if __name__ == "__main__":

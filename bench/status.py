@@ -1,7 +1,7 @@
-"""`drtool status` against `etcdutl snapshot status` on the same file: `python -m bench.status [--db FILE]...`.
+"""`drtool status` against `etcdutl snapshot status`: `python -m bench.status [--db FILE]... [--keep DIR]`.
 
 drtool does more in that time: the trailing hash, members, prefixes, most rewritten keys. Without --db it makes dbs of
-the sizes given with a real etcd.
+the sizes given with a real etcd, once where --keep names a place for them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from bench.make_db import make
+from bench.make_db import made
 from bench.measuring import compare, drtool, etcdutl, run
 
 
@@ -25,14 +25,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--db", type=Path, action="append", default=[])
     options.add_argument("--megabytes", type=int, nargs="*", default=[100, 500, 774, 2000])
+    options.add_argument("--keep", type=Path, help="A directory that keeps the dbs for further runs.")
     options.add_argument("--rounds", type=int, default=7)
     chosen = options.parse_args()
     for db in chosen.db:
         measure(db, chosen.rounds)
     for megabytes in chosen.megabytes if not chosen.db else ():
         with tempfile.TemporaryDirectory() as scratch:
-            make(Path(scratch) / "made.db", megabytes)
-            measure(Path(scratch) / "made.db", chosen.rounds)
+            measure(made(chosen.keep or Path(scratch), megabytes), chosen.rounds)
 
 
 if __name__ == "__main__":
