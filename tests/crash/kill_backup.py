@@ -131,7 +131,7 @@ def campaign(where: Setting, kills: int, seed: int, told: bool = False) -> Tally
             tally.kills += 1
         tally.listed = look(where, clean=False)
         if number % LET_THROUGH == 0 or number == kills:
-            through(where)
+            length = through(where)  # the machine may be busier now, or idle
             tally.finished += 1
             tally.listed = look(where, clean=True)
         if told and number % 50 == 0:
