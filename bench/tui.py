@@ -31,6 +31,7 @@ class Session:
 
     def __init__(self, command: list[str]) -> None:
         self.began = time.monotonic()
+        self.seen = b""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.environ.update(TERM="linux", NO_COLOR="1", LINES="24", COLUMNS="80")
@@ -39,11 +40,10 @@ class Session:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
 
     def until(self, words: bytes, seconds: float = 60) -> float:
-        seen = b""
-        while words not in seen:
+        while words not in self.seen:
             if not select.select([self.terminal], [], [], seconds)[0]:
                 raise SystemExit(f"never {words!r}")
-            seen += os.read(self.terminal, 65536)
+            self.seen += os.read(self.terminal, 65536)
         return time.monotonic() - self.began
 
     def drained(self) -> int:

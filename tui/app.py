@@ -154,6 +154,17 @@ class DrtoolApp(App[None]):
         self.session.ask("objects", again=True)
         self.action_show("objects")
 
+    def ask_again(self, question: str) -> None:
+        self.session.ask(question, again=True)
+        if question == "check":
+            self.session.ask("probed", again=True)
+
+    def changed_by_command(self) -> None:
+        """A command may have changed the node or the store: what was known of them is asked again."""
+        for question in ("check", "plans", "backups", "etcd"):
+            if self.session.was_asked(question):
+                self.ask_again(question)
+
     def cluster(self) -> str:
         report = self.report()
         return cluster_name(report.node) if report is not None else ""
@@ -161,12 +172,11 @@ class DrtoolApp(App[None]):
     # ---- the two lines on top of every screen
 
     def report(self) -> Report | None:
-        """With the probes' answers as soon as they are in."""
-        for name in ("probed", "check"):
-            known: Known[Any] = self.session.known(name)
-            if isinstance(known.value, Report):
-                return known.value
-        return None
+        """The latest; with the probes' answers as soon as they are in."""
+        known: list[Known[Any]] = [self.session.known(name) for name in ("probed", "check")]
+        reports = [one for one in known if isinstance(one.value, Report) and one.since is not None]
+        newest = max(reports, key=lambda one: (one.since, one is known[0]), default=None)
+        return newest.value if newest is not None else None
 
     def state_line(self) -> str:
         """The outage in one line."""

@@ -56,6 +56,9 @@ class Session:
             self._asked.add(name)
         threading.Thread(target=self._answer, args=(name,), daemon=True, name=f"asking-{name}").start()
 
+    def was_asked(self, name: str) -> bool:
+        return name in self._asked
+
     def _answer(self, name: str) -> None:
         try:
             found = Known(self.questions[name](), self.clock())

@@ -63,7 +63,7 @@ async def backed_up(app: DrtoolApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: "the store holds no backup" in text(app), "an empty store")
     await pilot.press("t")
     await ended(app, pilot)
-    await pilot.press("escape", "r")
+    await pilot.press("escape")
     await until(pilot, lambda: "good, never drilled" in text(app), "the backup")
 
 
@@ -72,7 +72,7 @@ def test_from_a_backup_to_its_drill(node: ScratchNode) -> None:
         await backed_up(app, pilot)
         await pilot.press("d")
         await ended(app, pilot)
-        await pilot.press("escape", "r")
+        await pilot.press("escape")
         await until(pilot, lambda: "good, drilled 20" in text(app), "the drill in the list")
 
     play(node, journey)

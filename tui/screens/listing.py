@@ -149,7 +149,7 @@ class Listing(Screen[None]):
             self.query_one(other).focus()
 
     def action_again(self) -> None:
-        self.drtool.session.ask(self.QUESTION, again=True)
+        self.drtool.ask_again(self.QUESTION)
 
     def action_open_line(self, kind: str) -> None:
         line = self.query_one("#line", Input)

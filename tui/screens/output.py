@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,6 +12,9 @@ from textual.widgets import Input, Static
 
 from tui.running import Running
 from tui.widgets.rows import Row, Rows, plain, wrapped
+
+if TYPE_CHECKING:
+    from tui.app import DrtoolApp
 
 POLL = 0.2
 
@@ -37,6 +40,13 @@ class Output(Screen[None]):
         self.agree = agree
         self.then = then
         self._shown = -1
+
+    @property
+    def drtool(self) -> DrtoolApp:
+        from tui.app import DrtoolApp
+
+        assert isinstance(self.app, DrtoolApp)  # noqa: S101 - this screen belongs to no other app
+        return self.app
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
@@ -96,9 +106,7 @@ class Output(Screen[None]):
             self.query_one("#lines").focus()
             return
         self.app.pop_screen()
+        self.drtool.changed_by_command()
 
     def action_write(self) -> None:
-        from tui.app import DrtoolApp
-
-        if isinstance(self.app, DrtoolApp):
-            self.app.write_panel(self.running.words.partition(" ")[0], self.running.lines())
+        self.drtool.write_panel(self.running.words.partition(" ")[0], self.running.lines())
