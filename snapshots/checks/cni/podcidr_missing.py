@@ -2,20 +2,25 @@
 
 The controller manager gives each Node a podCIDR out of --cluster-cidr. Without one, plugins that rely on it (flannel,
 bridge with host-local) give Pods on that Node no address, and they stay in ContainerCreating. Plugins with address
-management of their own (Calico, Cilium) do not read it.
+management of their own (Calico, Cilium) do not read it. A Node that has only just joined waits for the controller
+manager's leader: half a minute, seen where the leader had to be elected anew.
 
 Fix: set --allocate-node-cidrs and --cluster-cidr on the controller manager; where the range is used up, free the Nodes
 that no longer exist.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 
-from drtool.core.check import NotApplicable
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Finding, Severity
 from snapshots.registry.cluster import Cluster, evidence, flags
+from snapshots.registry.objects import Object
+from snapshots.registry.tables.cells import moment
 
 SEVERITY = Severity.ERROR
 CONTROLLER_MANAGER = "kube-controller-manager"
+WAITING = timedelta(minutes=1)
 
 
 def find(cluster: Cluster) -> Iterator[Finding]:
@@ -27,7 +32,17 @@ def find(cluster: Cluster) -> Iterator[Finding]:
     if len(lacking) == len(nodes) and not _allocates(cluster):
         raise NotApplicable("nothing gives Nodes a podCIDR here")
     for node in lacking:
+        if _just_joined(cluster, node):
+            continue
         yield Finding(f"Node {node.name} has no podCIDR", (evidence(node, "spec", "podCIDR"),))
+
+
+def _just_joined(cluster: Cluster, node: Object) -> bool:
+    made = moment(node.metadata.get("creationTimestamp"))
+    try:
+        return made is not None and cluster.now() - made <= WAITING
+    except EvidenceMissing:
+        return False
 
 
 def _allocates(cluster: Cluster) -> bool:

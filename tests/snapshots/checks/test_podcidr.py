@@ -56,6 +56,21 @@ def test_a_node_without_a_range() -> None:
         titles(podcidr_missing.find, node("a"))
 
 
+LEASE = """
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: b, namespace: kube-node-lease}
+spec: {renewTime: "2026-11-30T09:42:%02d.000000Z"}
+"""
+
+
+def test_a_node_that_has_just_joined_waits_for_its_range() -> None:
+    made = node("b").replace("{name: b}", '{name: b, creationTimestamp: "2026-11-30T09:41:40Z"}')
+    assert titles(podcidr_missing.find, CONTROLLER_MANAGER + made + LEASE % 9) == []
+    assert titles(podcidr_missing.find, CONTROLLER_MANAGER + made + LEASE % 50) == ["Node b has no podCIDR"]
+
+
 def test_two_nodes_with_the_same_range() -> None:
     text = node("a", "10.244.0.0/24", "fd00::/64") + node("b", "10.244.1.0/24", "fd00:0:0:1::/64")
     assert titles(podcidr_duplicate.find, text) == []
