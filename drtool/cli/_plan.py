@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -119,7 +120,7 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
     begun = time.monotonic()
 
     def tell(mark: Mark) -> None:
-        nonlocal begun
+        nonlocal begun, lines
         if mark.event in (Event.BEGUN, Event.UNDOING):
             begun = time.monotonic()
         if not lines:
@@ -127,7 +128,8 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
         try:
             click.echo(_line(plan, mark, time.monotonic() - begun), err=True, nl=mark.event is not Event.BEGUN)
         except OSError:
-            return
+            lines = False
+            _nobody_reads()
 
     try:
         yield tell
@@ -137,6 +139,13 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
         raise
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def _nobody_reads() -> None:
+    """What is still buffered for stderr goes nowhere: Python would end with 120 for it, after a plan that succeeded."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def _line(plan: Plan[Host], mark: Mark, seconds: float) -> str:
