@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from tests.e2e.lab import drtool, nodes, on
+from tests.e2e.lab import drtool, healthy, kubectl, nodes, on
 
 TARGET = "1.37.2"
 CONFIG = """\
@@ -27,6 +27,8 @@ ROW = re.compile(r"^(kube-[\w-]+|etcd|kubelet)\s+(?:lab-cp1\s+)?v?(\S+)\s+v?(\S+
 def main() -> None:
     kubeadm = sys.argv[1]
     with nodes(1):
+        healthy(1)
+        kubectl(1, "wait", "--for=create", "node/lab-cp1", "--timeout=60s")
         compare(kubeadm)
 
 
