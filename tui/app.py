@@ -8,52 +8,43 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.suggester import SuggestFromList
 
-from drtool.commands.carrying import acts_on
 from drtool.commands.check import Report
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
-from drtool.plans.site import cluster_name
 from manifests.credentials import credentials
 from manifests.identity import members
-from snapshots.inventory import Inventory
 from tui.questions import questions
 from tui.running import Running
-from tui.screens.backups import Backups
-from tui.screens.causes import Causes
-from tui.screens.certificates import Certificates
-from tui.screens.checks import Checks
-from tui.screens.etcd import EtcdScreen
-from tui.screens.keys import Keys
 from tui.screens.listing import Listing
-from tui.screens.nodes import Nodes
-from tui.screens.objects import Objects
 from tui.screens.output import Output
-from tui.screens.plans import Plans
-from tui.screens.pods import Pods
 from tui.session import Known, Session
 from tui.thin import ThinDriver
 from tui.widgets.rows import fitted
 
+if TYPE_CHECKING:
+    from snapshots.inventory import Inventory
+
 COPY_LIMIT = 8192
-SCREENS: dict[str, type[Listing]] = {
-    "causes": Causes,
-    "checks": Checks,
-    "certificates": Certificates,
-    "etcd": EtcdScreen,
-    "pods": Pods,
-    "backups": Backups,
-    "objects": Objects,
-    "plans": Plans,
-    "nodes": Nodes,
-}
+SCREENS = ("causes", "checks", "certificates", "etcd", "pods", "backups", "objects", "plans", "nodes")
+
+
+def screen(name: str) -> Callable[[], Screen[Any]]:
+    """The class of that name in tui/screens, imported when it is first shown: the first paint waits for one of them."""
+
+    def made() -> Screen[Any]:
+        found: Screen[Any] = getattr(import_module(f"tui.screens.{name}"), name.capitalize())()
+        return found
+
+    return made
 
 
 class DrtoolApp(App[None]):
@@ -61,7 +52,7 @@ class DrtoolApp(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "drtool"
-    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {**SCREENS, "keys": Keys}
+    SCREENS: ClassVar[dict[str, Callable[[], Screen[Any]]]] = {name: screen(name) for name in (*SCREENS, "keys")}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
@@ -138,14 +129,20 @@ class DrtoolApp(App[None]):
 
     def plan(self, words: str) -> None:
         """A command whose plan is shown first; carrying it out asks for the cluster's name."""
-        if not acts_on(self.root):
+        if not self.acts():
             self.run_command(self.here(words))
             return
         self.push_screen(Output(Running(words), self.cluster(), f"{words} --apply --yes"))
 
+    def acts(self) -> bool:
+        """Whether plans are carried out here."""
+        from drtool.commands.carrying import acts_on
+
+        return acts_on(self.root)
+
     def agree_and_run(self, lines: Sequence[str], words: str, cluster: str) -> None:
         """For plans that are known already: `undo --list` shows them once more before the name is asked for."""
-        if lines and acts_on(self.root):
+        if lines and self.acts():
             self.push_screen(Output(Running("undo --list"), cluster, f"{words} --yes"))
 
     def browse(self, source: str) -> None:
@@ -166,6 +163,8 @@ class DrtoolApp(App[None]):
                 self.ask_again(question)
 
     def cluster(self) -> str:
+        from drtool.plans.site import cluster_name
+
         report = self.report()
         return cluster_name(report.node) if report is not None else ""
 
@@ -206,8 +205,8 @@ class DrtoolApp(App[None]):
         return " | ".join(part for part in parts if part)
 
     def _backup_words(self) -> str:
-        known: Known[Any] = self.session.known("backups")
-        if not isinstance(known.value, Inventory):
+        known: Known[Inventory] = self.session.known("backups")
+        if known.value is None:
             return f"backup: {known.words()}"
         good = [one.record.taken_at for one in known.value.backups if one.good]
         if not good:

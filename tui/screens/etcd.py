@@ -9,7 +9,7 @@ from tui.screens.listing import Listing
 from tui.widgets.rows import Row
 
 
-class EtcdScreen(Listing):
+class Etcd(Listing):
     NAME = "etcd"
     QUESTION = "etcd"
 
