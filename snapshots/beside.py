@@ -10,16 +10,21 @@ from __future__ import annotations
 import marshal
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 Outcome = TypeVar("Outcome")
 
 
 def possible() -> bool:
-    return threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+    """Libraries have threads that Python does not count: those of gRPC do not survive a fork."""
+    try:
+        threads = len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return False
+    return threads == 1 and len(os.sched_getaffinity(0)) > 1
 
 
 @contextmanager

@@ -1,6 +1,11 @@
 """Settings for every test: hypothesis repeats the same cases everywhere, and nothing is judged by its duration."""
 
+import os
+
 from hypothesis import settings
+
+# some tests fork: gRPC, whose threads other tests leave behind, must not try to start them again in the child
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 settings.register_profile("drtool", deadline=None, derandomize=True, database=None)
 settings.load_profile("drtool")

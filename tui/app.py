@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.suggester import SuggestFromList
 
 from drtool.commands.check import Report
+from drtool.commands.scratch_marker import acts_on
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
 from manifests.credentials import credentials
@@ -129,20 +130,14 @@ class DrtoolApp(App[None]):
 
     def plan(self, words: str) -> None:
         """A command whose plan is shown first; carrying it out asks for the cluster's name."""
-        if not self.acts():
+        if not acts_on(self.root):
             self.run_command(self.here(words))
             return
         self.push_screen(Output(Running(words), self.cluster(), f"{words} --apply --yes"))
 
-    def acts(self) -> bool:
-        """Whether plans are carried out here."""
-        from drtool.commands.carrying import acts_on
-
-        return acts_on(self.root)
-
     def agree_and_run(self, lines: Sequence[str], words: str, cluster: str) -> None:
         """For plans that are known already: `undo --list` shows them once more before the name is asked for."""
-        if lines and self.acts():
+        if lines and acts_on(self.root):
             self.push_screen(Output(Running("undo --list"), cluster, f"{words} --yes"))
 
     def browse(self, source: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from drtool.cli._output import emit, output_option, visible
-from drtool.commands import carrying
+from drtool.commands import carrying, scratch_marker
 from drtool.core.errors import UsageError
 from drtool.core.plan import Event, Mark, Phase, Plan
 from drtool.host.machine import Host
@@ -72,7 +72,7 @@ def present(plan: Plan[Host], answers: Answers, output: str, again: str) -> None
 
 
 def refuse_elsewhere(plan: Plan[Host], answers: Answers) -> None:
-    carrying.refuse_elsewhere(Root(answers.root))
+    scratch_marker.refuse_elsewhere(Root(answers.root))
     if not plan.steps:
         raise UsageError("the plan has no steps: there is nothing to carry out")
 

@@ -17,12 +17,12 @@ from drtool.cli._output import emit, output_option
 def command(plan: str, progress: bool, root: Path, output: str) -> None:
     """Goes on with a plan that was killed or interrupted, from the step it was at."""
     from drtool.cli._plan import as_data, telling
-    from drtool.commands import carrying
+    from drtool.commands import carrying, scratch_marker
     from drtool.core.plan import Phase
     from drtool.host.root import Root
 
     where = Root(root)
-    carrying.refuse_elsewhere(where)
+    scratch_marker.refuse_elsewhere(where)
     chosen = carrying.find(where, plan, Phase.UNFINISHED).plan
     with telling(chosen, progress) as tell:
         carrying.resume(where, chosen.id, tell)

@@ -23,12 +23,12 @@ def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, out
     PLAN is the id that was printed, or its beginning.
     """
     from drtool.cli._plan import agree, as_data, as_text, telling
-    from drtool.commands import carrying
+    from drtool.commands import carrying, scratch_marker
     from drtool.core.plan import Phase
     from drtool.host.root import Root
 
     where = Root(root)
-    carrying.refuse_elsewhere(where)
+    scratch_marker.refuse_elsewhere(where)
     if listing:
         found = carrying.history(where)
         emit(_as_data(found), output, lambda: _as_text(found))

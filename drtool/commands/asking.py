@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,13 @@ def ask(node: Node, root: Root, overall: float = OVERALL) -> dict[str, bytes]:
             told.update({name: _encoded(data) for name, data in answer.items()})
     told["/drtool/capture.json"] = _encoded(record(missing, datetime.now(UTC)))
     return told
+
+
+def ask_rehearsed(node: Node, root: Root, ports: Sequence[int]) -> dict[str, bytes]:
+    """Whether a rehearsal's etcd is well: it has these ports of loopback, whatever address its manifest names."""
+    clients = etcd_clients(node.components["etcd"], root) if "etcd" in node.components else ()
+    asked = dict.fromkeys(replace(client, host="127.0.0.1") for client in clients if client.port in ports)
+    return {live.PROBES: _encoded([_probed(answer) for answer in probe_all(list(asked))])}
 
 
 def record(missing: Mapping[str, str], at: datetime) -> dict[str, Any]:

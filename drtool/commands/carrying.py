@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from drtool.commands import practice
+from drtool.commands.scratch_marker import rehearsed
 from drtool.core.errors import DrtoolError, NotFound, Refused, Unsound, UsageError
 from drtool.core.plan import Event, Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
 from drtool.core.plan import undo as take_back
@@ -55,25 +56,15 @@ def plan_of(draft: Draft, cluster: str, now: datetime | None = None) -> Plan[Hos
 
 def host(root: Root, plan: str) -> Host:
     """This machine, or the scratch node of a rehearsal, for the steps of one plan."""
-    marker = practice.rehearsed(root)
+    marker = rehearsed(root)
     if marker is not None:
         return practice.host(root, plan, marker)
     return Host(root, plan, Systemd(), Runtime(_socket(root)), Proc())
 
 
-def acts_on(root: Root) -> bool:
-    """Whether plans are carried out on this root: this machine, or the scratch node of a rehearsal."""
-    return root.live or practice.rehearsed(root) is not None
-
-
-def refuse_elsewhere(root: Root) -> None:
-    """Raises UsageError where plans are not carried out on this root."""
-    practice.refuse_elsewhere(root)
-
-
 def fitted(root: Root, plan: Plan[Host]) -> Plan[Host]:
     """The plan as it can be carried out on this root: as it is, unless that is a rehearsal's."""
-    return plan if practice.rehearsed(root) is None else without_api_server(plan)
+    return plan if rehearsed(root) is None else without_api_server(plan)
 
 
 def _socket(root: Root) -> Path:

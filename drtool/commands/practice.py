@@ -1,37 +1,21 @@
-"""The node of a rehearsal, known beyond doubt, and the host that plans act on there.
-
-A root is a rehearsal's only where its marker, readable by this user alone, names that very directory and the random
-token that also stands in the environment of the rehearsal's shell. Nothing else than that root is changed from there.
-"""
+"""The host that plans act on in a rehearsal: a scratch node, where a stand-in for the kubelet runs etcd."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from hmac import compare_digest
 from pathlib import Path
 
 import msgspec
 
-from drtool.core.errors import DrtoolError, UsageError
+from drtool.commands.scratch_marker import Marker
+from drtool.core.errors import DrtoolError
 from drtool.host.machine import Container, Host
 from drtool.host.processes import Proc, holds_lock
 from drtool.host.root import Root
 
-MARKER = "/drtool/scratch.json"
-TOKEN, PLACE = "DRTOOL_REHEARSAL", "DRTOOL_REHEARSAL_ROOT"
 STOPPED, RESTART, RUNNING = "stopped", "restart", "containers.json"
-
-
-class Marker(msgspec.Struct, frozen=True):
-    """`kubelet` is the directory of the stand-in for the kubelet, `ports` those of the scratch etcd."""
-
-    token: str
-    root: str
-    kubelet: str
-    ports: tuple[int, ...]
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -43,32 +27,6 @@ class Known(msgspec.Struct, frozen=True):
     running: bool
     created: float
     pid: int
-
-
-def rehearsed(root: Root, environ: Mapping[str, str] = os.environ) -> Marker | None:
-    """The marker of a rehearsal's root, in the rehearsal's own environment; None for any other directory."""
-    token = environ.get(TOKEN, "")
-    entry = root.read(MARKER, 4096)
-    if root.live or not token or entry.data is None or entry.uid != os.geteuid() or entry.mode & 0o077:
-        return None
-    try:
-        found = msgspec.json.decode(entry.data, type=Marker)
-    except msgspec.MsgspecError:
-        return None
-    ours = compare_digest(found.token, token) and Path(found.root) == root.directory.resolve()
-    return found if ours else None
-
-
-def refuse_elsewhere(root: Root, environ: Mapping[str, str] = os.environ) -> None:
-    """Plans are carried out on this machine, or in a rehearsal on its scratch root; nowhere else."""
-    if environ.get(TOKEN):
-        if rehearsed(root, environ) is None:
-            raise UsageError(
-                f"this shell is a rehearsal, and {root.directory} is not its scratch node",
-                f"leave --root away, or leave the rehearsal; its node is {environ.get(PLACE, 'gone')}",
-            )
-    elif not root.live:
-        raise UsageError(f"--apply acts on this machine, not on {root.directory}", "run it on the node itself")
 
 
 def host(root: Root, plan: str, marker: Marker) -> Host:

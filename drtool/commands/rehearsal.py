@@ -23,9 +23,9 @@ from drtool.commands import carrying
 from drtool.commands.backup import backup
 from drtool.commands.check import check
 from drtool.commands.fetch import shelf
-from drtool.commands.practice import MARKER, PLACE, TOKEN, Marker
 from drtool.commands.scenarios import ADDRESS, Scenario, Stage
 from drtool.commands.scratch_kubelet import kubelet
+from drtool.commands.scratch_marker import MARKER, PLACE, TOKEN, Marker
 from drtool.commands.scratch_node import ScratchNode
 from drtool.config import Config, load
 from drtool.core.errors import DrtoolError

@@ -8,7 +8,7 @@ would break alone: both are reported, lowest layer first, which is the order to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from drtool.core.check import Check
@@ -43,9 +43,8 @@ def judge(outcomes: Iterable[Outcome], checks: Iterable[Check]) -> Verdict:
         for finding in outcome.findings
         if outcome.id in known
     ]
-    faults = {item.check.id: item.check for item in found if item.severity >= Severity.ERROR}
-    explained = _explained(faults, found)
-    judged = [_judge(item, explained) for item in found]
+    blame = _Blame([item for item in found if item.severity >= Severity.ERROR])
+    judged = [_judge(item, blame) for item in found]
     order = {Role.CAUSE: 0, Role.CONSEQUENCE: 1, Role.RISK: 2}
     judged.sort(key=lambda j: (order[j.role], j.layer, -j.severity, j.id))
     causes = dict.fromkeys(j.id for j in judged if j.role is Role.CAUSE)
@@ -66,41 +65,50 @@ class _Found:
         return self.check.layer if self.finding.layer is None else self.finding.layer
 
 
-def _explained(faults: Mapping[str, Check], found: list[_Found]) -> dict[str, tuple[str, ...]]:
-    """Each id that something else explains, with the root ids that do."""
-    parents: dict[str, set[str]] = {}
-    for fault in faults.values():
-        for id_ in fault.explains:
-            if id_ != fault.id and id_ in faults:
-                parents.setdefault(id_, set()).add(fault.id)
-    layers = {item.check.id: item.layer for item in found if item.severity >= Severity.ERROR}
-    for fault in faults.values():
-        if fault.symptom:
-            below = {o.id for o in faults.values() if not o.symptom and layers[o.id] <= layers[fault.id]}
-            parents.setdefault(fault.id, set()).update(below)
-    return {id_: roots for id_ in parents if (roots := _roots(id_, parents, layers))}
+class _Blame:
+    """Who explains whom among the faults: ids are walked, from the one finding that is asked about."""
 
+    def __init__(self, faults: Sequence[_Found]) -> None:
+        self._checks = {item.check.id: item.check for item in faults}
+        self._lowest: dict[str, Layer] = {}
+        highest: dict[str, Layer] = {}
+        for item in faults:
+            self._lowest[item.check.id] = min(item.layer, self._lowest.get(item.check.id, item.layer))
+            highest[item.check.id] = max(item.layer, highest.get(item.check.id, item.layer))
+        self._parents = {id_: self._above(check, highest[id_]) for id_, check in self._checks.items()}
 
-def _roots(id_: str, parents: Mapping[str, set[str]], layers: Mapping[str, Layer]) -> tuple[str, ...]:
-    """The ends of all ways up from an id. In a ring of checks that explain each other the lowest layer is the root."""
-    seen: set[str] = set()
-    waiting = [id_]
-    while waiting:
-        for parent in parents.get(waiting.pop(), ()):
+    def roots(self, item: _Found) -> tuple[str, ...]:
+        """The ends of all ways up. In a ring of checks that explain each other the lowest layer is the root."""
+        id_ = item.check.id
+        seen: set[str] = set()
+        waiting = self._above(item.check, item.layer)
+        while waiting:
+            parent = waiting.pop()
             if parent not in seen:
                 seen.add(parent)
-                waiting.append(parent)
-    roots = [found for found in seen if not parents.get(found)]
-    if not roots and seen:
-        first = min(seen | {id_}, key=lambda found: (layers[found], found))
-        roots = [] if first == id_ else [first]
-    return tuple(sorted(roots, key=lambda found: (layers[found], found)))
+                waiting |= self._parents[parent]
+        roots = [found for found in seen if not self._parents[found]]
+        if not roots and seen:
+            first = min(seen | {id_}, key=self._order)
+            roots = [] if first == id_ else [first]
+        return tuple(sorted(roots, key=self._order))
+
+    def _above(self, check: Check, layer: Layer) -> set[str]:
+        """What explains a finding of that layer: a symptom of etcd follows from less than one of the API server."""
+        others = [other for other in self._checks.values() if other.id != check.id]
+        told = {other.id for other in others if check.id in other.explains}
+        if not check.symptom:
+            return told
+        return told | {other.id for other in others if not other.symptom and self._lowest[other.id] <= layer}
+
+    def _order(self, id_: str) -> tuple[Layer, str]:
+        return self._lowest[id_], id_
 
 
-def _judge(item: _Found, explained: Mapping[str, tuple[str, ...]]) -> Judged:
+def _judge(item: _Found, blame: _Blame) -> Judged:
     id_ = item.check.id
     if item.severity < Severity.ERROR:
         return Judged(id_, item.finding, item.severity, item.layer, Role.RISK)
-    causes = explained.get(id_, ())
+    causes = blame.roots(item)
     role = Role.CONSEQUENCE if causes else Role.CAUSE
     return Judged(id_, item.finding, item.severity, item.layer, role, causes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import re
 import shutil
-import tarfile
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,6 +12,7 @@ from tempfile import mkdtemp
 import pytest
 from cryptography import x509
 
+from drtool.host.archive import unpack
 from manifests.expected import AUTHORITIES
 from manifests.issuing import Issued, load_private
 from manifests.kubeadm import Design
@@ -42,17 +42,7 @@ def _unpacked(name: str) -> Path:
         pytest.skip(f"{archive.name}: the trees of real nodes (../shared/trees) are not here")
     into = Path(mkdtemp(prefix="drtool-real-"))
     atexit.register(shutil.rmtree, into, ignore_errors=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(into, filter=_kept)  # noqa: S202 - filtered
-    found = [path for path in into.iterdir() if path.is_dir()]
-    return found[0] if len(found) == 1 else into
-
-
-def _kept(member: tarfile.TarInfo, into: str) -> tarfile.TarInfo | None:
-    """Absolute links are the node's own and are kept; nothing may leave the directory."""
-    if member.issym():
-        return member
-    return tarfile.data_filter(member, into)
+    return unpack(archive, into)
 
 
 def _design(root: Path) -> Design:

@@ -47,8 +47,8 @@ def same_from_bundle(tree: Tree, place: Path) -> None:
     expected = judged(Root(tree.root))
     with opened(made.path) as packed:
         assert judged(packed) == expected
-    with tarfile.open(made.path) as archive:
-        archive.extractall(place / "unpacked", filter="data")
+    (place / "unpacked").mkdir()
+    subprocess.run(["tar", "-xzf", made.path, "-C", place / "unpacked"], check=True)
     [top] = (place / "unpacked").iterdir()
     with opened(top) as unpacked:
         assert judged(unpacked) == expected

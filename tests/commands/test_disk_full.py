@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -17,14 +16,22 @@ from tests.commands.backing import RECIPIENT
 LIMITS = (0, 1, 50, 200, 1000, 20_000, 1 << 20, 9 << 20, 20 << 20)
 
 
+LIMITED = """
+import resource, sys
+from drtool.cli import main
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+main()
+"""
+
+
 def limited(size: int, node: LiveNode, directory: Path, spool: str) -> subprocess.CompletedProcess[bytes]:
     """`drtool backup` that can make no file larger than `size` bytes (EFBIG, handled as ENOSPC is)."""
     options = ["--root", str(node.directory), "--store", (directory / "store").as_uri(), "--recipient", RECIPIENT]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("DRTOOL_")}
     return subprocess.run(
-        [sys.executable, "-B", "-c", "from drtool.cli import main; main()", "backup", *options, "-o", "json"],
+        [sys.executable, "-B", "-c", LIMITED, str(size), "backup", *options, "-o", "json"],
         env={**environment, "DRTOOL_SPOOL_DIRECTORY": spool},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
         capture_output=True,
         check=False,
     )

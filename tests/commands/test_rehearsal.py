@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from drtool.commands.practice import MARKER, PLACE, TOKEN, Marker, refuse_elsewhere, rehearsed
 from drtool.commands.scenarios import SCENARIOS, scenario
+from drtool.commands.scratch_marker import MARKER, PLACE, TOKEN, Marker, refuse_elsewhere, rehearsed
 from drtool.core.errors import NotFound, UsageError
 from drtool.host.root import Root
 

@@ -95,3 +95,26 @@ def test_wherever_something_is_wrong_something_is_to_blame(checks: list[Check]) 
     for judged in found.findings:
         assert (judged.role is Role.CONSEQUENCE) == bool(judged.caused_by)
         assert set(judged.caused_by) <= set(found.root_causes)
+
+
+def test_each_finding_of_a_check_is_blamed_by_its_own_layer() -> None:
+    """A fault explains from the lowest of its findings on; a symptom below a fault stays a cause."""
+    low, high = Finding("fault of etcd", layer=Layer.ETCD), Finding("fault of controllers", layer=Layer.CONTROLLERS)
+    symptom = check("not-ready", Layer.APISERVER, symptom=True)
+    for findings in ((low, high), (high, low)):
+        outcomes = [
+            Outcome("fault", Status.FAILED, findings),
+            Outcome("not-ready", Status.FAILED, (Finding("etcd is not ready", layer=Layer.ETCD),)),
+        ]
+        assert judge(outcomes, (check("fault"), symptom)).root_causes == ("fault",)
+    said = (Finding("etcd is not ready", layer=Layer.ETCD), Finding("the API server is not ready"))
+    for findings in (said, said[::-1]):
+        outcomes = [
+            Outcome("api-fault", Status.FAILED, (Finding("api-fault"),)),
+            Outcome("not-ready", Status.FAILED, findings),
+        ]
+        found = judge(outcomes, (check("api-fault", Layer.APISERVER), symptom))
+        assert {one.finding.title: one.caused_by for one in found.findings if one.id == "not-ready"} == {
+            "etcd is not ready": (),
+            "the API server is not ready": ("api-fault",),
+        }

@@ -22,9 +22,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from drtool.commands.practice import MARKER, PLACE, TOKEN, Marker
 from drtool.commands.scenarios import Stage
 from drtool.commands.scratch_kubelet import MANIFEST, kubelet
+from drtool.commands.scratch_marker import MARKER, PLACE, TOKEN, Marker
 from drtool.commands.scratch_node import ScratchNode
 from drtool.host.writing import write
 from manifests.kubeadm import Design, kernel_addresses, lay

@@ -16,6 +16,7 @@ from manifests.kubeadm import Design
 from manifests.running import StartControlPlane, StopControlPlane
 from snapshots.member_steps import UpdateMember
 from tests.builders.tree import Tree, laid
+from tests.builders.whole import whole
 from tests.crash.test_kill_matrix import tree as contents
 from tests.plans.test_fix import failing, local
 from tests.plans.test_fix import host_of as host_at
@@ -124,15 +125,6 @@ def test_a_worker_has_no_such_plan(tmp_path: Path) -> None:
         command.plan(Root(tmp_path), NEW)
 
 
-def test_a_real_tree_after_its_address_changed() -> None:
-    import tarfile
-    import tempfile
-
-    archive = Path("../shared/trees/lab-address-changed-1.37.tar.gz")
-    if not archive.exists():
-        pytest.skip("../shared/trees is absent")
-    with tempfile.TemporaryDirectory() as place, tarfile.open(archive) as tar:
-        tar.extractall(place, filter="tar")
-        (root,) = [path for path in (Path(place), *Path(place).iterdir()) if (path / "etc/kubernetes").is_dir()]
-        plan = command.plan(Root(root), "")
+def test_a_real_tree_after_its_address_changed(tmp_path: Path) -> None:
+    plan = command.plan(Root(whole("lab-address-changed-1.37", tmp_path).root), "")
     assert plan.title == "this node's address: 198.51.100.11 -> 198.51.100.21"
