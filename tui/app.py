@@ -166,10 +166,10 @@ class DrtoolApp(App[None]):
     # ---- the two lines on top of every screen
 
     def report(self) -> Report | None:
-        """The latest; with the probes' answers as soon as they are in."""
-        known: list[Known[Any]] = [self.session.known(name) for name in ("probed", "check")]
-        reports = [one for one in known if isinstance(one.value, Report) and one.since is not None]
-        newest = max(reports, key=lambda one: (one.since, one is known[0]), default=None)
+        """What was asked for last; with the probes' answers as soon as they are in."""
+        known: list[Known[Any]] = [self.session.known(name) for name in ("check", "probed")]
+        reports = [one for one in known if isinstance(one.value, Report) and one.asked is not None]
+        newest = max(reports, key=lambda one: (one.asked, one is known[1]), default=None)
         return newest.value if newest is not None else None
 
     def state_line(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from drtool.commands.scratch_marker import acts_on
 from drtool.host.root import Root
 
 
@@ -29,10 +30,11 @@ def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[s
         return certs(root, at)
 
     def etcd() -> Any:
+        from drtool.commands.capture import gather
         from drtool.commands.etcd_overview import etcd_overview
-        from manifests.node import read
+        from manifests.node import seen
 
-        return etcd_overview(root, read(root, at))
+        return etcd_overview(root, seen(gather(root), at))
 
     def backups() -> Any:
         from drtool.commands.fetch import shelf
@@ -64,4 +66,4 @@ def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[s
         "nodes": nodes,
         "objects": objects,
     }
-    return {**asked, "probed": probed} if root.live else asked
+    return {**asked, "probed": probed} if acts_on(root) else asked

@@ -19,10 +19,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Known(Generic[T]):
-    """The last answer to a question, and what came of asking again."""
+    """The last answer to a question, when it was asked for, and what came of asking again."""
 
     value: T | None = None
     since: datetime | None = None
+    asked: datetime | None = None
     problem: str = ""
 
     def words(self) -> str:
@@ -54,21 +55,22 @@ class Session:
             if name not in self.questions or (name in self._asked and not again):
                 return
             self._asked.add(name)
-        threading.Thread(target=self._answer, args=(name,), daemon=True, name=f"asking-{name}").start()
+        threading.Thread(target=self._answer, args=(name, self.clock()), daemon=True, name=f"asking-{name}").start()
 
     def was_asked(self, name: str) -> bool:
         return name in self._asked
 
-    def _answer(self, name: str) -> None:
+    def _answer(self, name: str, asked: datetime) -> None:
+        problem, value = "", self._known.get(name, Known()).value
         try:
-            found = Known(self.questions[name](), self.clock())
+            value = self.questions[name]()
         except DrtoolError as error:
-            found = Known(self._known.get(name, Known()).value, self.clock(), error.what)
+            problem = error.what
         except OSError as error:
-            found = Known(self._known.get(name, Known()).value, self.clock(), error.strerror or str(error))
+            problem = error.strerror or str(error)
         except Exception as error:  # noqa: BLE001 - a screen says what went wrong instead of taking the program down
-            found = Known(self._known.get(name, Known()).value, self.clock(), f"{type(error).__name__}: {error}")
-        self._known[name] = found
+            problem = f"{type(error).__name__}: {error}"
+        self._known[name] = Known(value, self.clock(), asked, problem)
         self.changed(name)
 
     def close(self) -> None:

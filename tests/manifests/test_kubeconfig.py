@@ -70,6 +70,7 @@ def test_files_are_named_not_read() -> None:
         (f"client-key-data: {b64(CLIENT.key_pem)}", "client-key-data: '!!'", "client-key-data is not base64"),
         (b64(CLIENT.key_pem), b64(b"no PEM"), "client-key-data: no PEM block"),
     ],
+    ids=["kind", "kind-list", "context", "cluster", "no-base64", "no-pem"],
 )
 def test_what_makes_it_unusable_is_said(old: str, new: str, problem: str) -> None:
     assert problem in read(EMBEDDED.replace(old, new)).problem

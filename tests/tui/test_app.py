@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from drtool.commands.check import Report, check
 from drtool.core.errors import NotFound
 from drtool.host.root import Root
 from tests.builders.tree import NOW, Tree, laid
@@ -229,3 +231,21 @@ def test_the_command_line_completes_with_tab(tree: Tree) -> None:
         assert app.screen.NAME == "Certificates"
 
     play(tree, journey)
+
+
+def test_the_probes_answers_stay_when_the_files_are_read_after_them(tree: Tree) -> None:
+    """A dead endpoint answers at once; the files that were asked for together with it come later."""
+    files, probed = (check(Root(tree.root), NOW, probe=False) for _ in range(2))
+    answered = threading.Event()
+
+    def read() -> Report:
+        answered.wait(30)
+        return files
+
+    async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.report() is probed, "the probes' answers")
+        answered.set()
+        await until(pilot, lambda: app.session.known("check").value is files, "the files")
+        assert app.report() is probed
+
+    play(tree, journey, asked={"check": read, "probed": lambda: probed})

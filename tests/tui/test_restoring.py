@@ -1,4 +1,4 @@
-"""With a real etcd behind the screens: from a backup to its drill, and from a lost object to its YAML."""
+"""With a real etcd behind the screens: an outage repaired, a backup drilled, a lost object found again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from drtool.commands.rehearsal import Handover, rehearse
+from drtool.commands.scenarios import scenario
 from drtool.commands.scratch_node import ScratchNode, lay_scratch
+from drtool.host.root import Root
 from snapshots.etcd import Etcd
 from snapshots.seal import throwaway
 from tests.tui.test_app import text, until
@@ -35,9 +38,9 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScratchNod
         yield made
 
 
-def play(node: ScratchNode, journey: Callable[[DrtoolApp, Pilot[None]], Awaitable[None]]) -> None:
+def play(root: Root, journey: Callable[[DrtoolApp, Pilot[None]], Awaitable[None]]) -> None:
     async def run() -> None:
-        app = DrtoolApp([node.root])
+        app = DrtoolApp([root])
         async with app.run_test(size=(100, 30)) as pilot:
             await journey(app, pilot)
 
@@ -53,9 +56,37 @@ async def ended(app: DrtoolApp, pilot: Pilot[None]) -> str:
 
     await until(pilot, over, "the end of the command")
     await pilot.pause(0.4)
-    head = str(app.screen.query_one("#head", Static).content)
-    assert head.endswith(": done"), text(app)
+    assert line(app, "#head").endswith(": done"), text(app)
     return text(app)
+
+
+def line(app: DrtoolApp, name: str) -> str:
+    found = app.screen.query(name)
+    return str(found.first(Static).content) if found else ""
+
+
+def test_from_an_outage_to_the_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "This node's address 192.0.2.111 is gone; it has 192.0.2.120" in text(app), "cause")
+        await pilot.press("f")
+        await until(pilot, lambda: "A:carry it out" in line(app, "#foot"), "the plan")
+        assert "/etc/kubernetes/manifests/etcd.yaml" in text(app)
+        await pilot.press("A", *"another", "enter", "A", *app.cluster())
+        assert "--apply" not in line(app, "#head")
+        await pilot.press("enter")
+        await until(pilot, lambda: "--apply --yes" in line(app, "#head"), "the plan being carried out")
+        await ended(app, pilot)
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: "no cause of an outage found" in text(app), "the repair on the first screen")
+
+    def hand_over(node: Handover) -> None:
+        with monkeypatch.context() as shell:
+            for name, value in node.environment.items():
+                shell.setenv(name, value)
+            play(Root(node.root), journey)
+
+    verdict = rehearse(scenario("address-lost"), hand_over)
+    assert verdict.repaired, verdict.facts
 
 
 async def backed_up(app: DrtoolApp, pilot: Pilot[None]) -> None:
@@ -75,7 +106,7 @@ def test_from_a_backup_to_its_drill(node: ScratchNode) -> None:
         await pilot.press("escape")
         await until(pilot, lambda: "good, drilled 20" in text(app), "the drill in the list")
 
-    play(node, journey)
+    play(node.root, journey)
 
 
 def test_from_a_lost_object_to_its_yaml(node: ScratchNode) -> None:
@@ -97,7 +128,7 @@ def test_from_a_lost_object_to_its_yaml(node: ScratchNode) -> None:
         assert f"name: {name}" in written
         assert f"namespace: {namespace}" in written
 
-    play(node, journey)
+    play(node.root, journey)
 
 
 async def ended_differing(app: DrtoolApp, pilot: Pilot[None]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from drtool.commands.practice import STOPPED
+from drtool.commands.rehearsal import Handover, rehearse
+from drtool.commands.scenarios import Scenario, Stage
 from tests.builders.tree import laid
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -53,6 +57,37 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     made.tmux("kill-server")
 
 
+def kill_etcd(stage: Stage) -> None:
+    etcd = stage.kubelet.pid
+    (stage.kubelet.place / STOPPED).touch()
+    os.kill(etcd, signal.SIGKILL)
+    while stage.kubelet.pid:
+        time.sleep(0.05)
+
+
+def test_a_node_whose_etcd_was_killed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo's node; nothing starts etcd again."""
+
+    def hand_over(node: Handover) -> None:
+        words = shlex.join([sys.executable, "-m", "drtool.cli", "tui"])
+        with monkeypatch.context() as shell:
+            for name, value in node.environment.items():
+                shell.setenv(name, value)
+            terminal.start(f"NO_COLOR=1 TERM=linux {words}")
+        screen = terminal.until("etcd is not ready: ")
+        assert "Connection refused" in screen
+        assert all(len(line) <= 80 for line in screen.splitlines())
+        terminal.keys("Enter")
+        terminal.until("component-not-ready [critical] cause")
+        terminal.keys("4")
+        assert "sound" in terminal.until("revision")
+        terminal.keys("6")
+        terminal.until("good, never drilled")
+        assert "\x1b" not in terminal.screen()
+
+    rehearse(Scenario("etcd-killed", "etcd was killed", "", (), kill_etcd), hand_over)
+
+
 def program(root: Path, *more: str) -> str:
     words = [sys.executable, "-m", "drtool.cli", "tui", "--root", str(root), "--at", "2026-12-15T00:00:00Z", *more]
     return "NO_COLOR=1 TERM=linux DRTOOL_STORE_URL=file:///nonexistent " + shlex.join(words)
@@ -79,15 +114,15 @@ def test_an_outage_at_80_by_24_without_colour(terminal: Terminal, tmp_path: Path
     assert " echo " in (tmp_path / "after").read_text()
 
 
-@pytest.mark.parametrize("signal", ["TERM", "HUP"])
-def test_the_terminal_is_restored_after_a_signal(terminal: Terminal, tmp_path: Path, signal: str) -> None:
+@pytest.mark.parametrize("name", ["TERM", "HUP"])
+def test_the_terminal_is_restored_after_a_signal(terminal: Terminal, tmp_path: Path, name: str) -> None:
     tree = laid(tmp_path / "node")
     terminal.start(f"{program(tree.root)}; echo back again; stty -a > {tmp_path}/after; sleep 30")
     terminal.until("no cause of an outage found")
     found = subprocess.run(["pgrep", "-f", f"drtool.cli tui --root {tree.root}"], capture_output=True, text=True)
     pids = [int(pid) for pid in found.stdout.split() if "python" in Path(f"/proc/{pid}/comm").read_text()]
     assert pids
-    os.kill(pids[-1], {"TERM": 15, "HUP": 1}[signal])
+    os.kill(pids[-1], signal.Signals[f"SIG{name}"])
     screen = terminal.until("back again")
     assert "no cause of an outage found" not in screen
     assert " echo " in (tmp_path / "after").read_text()
