@@ -8,8 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	$(BIN)/drtool demo
 
+# the files of tests over three processes: most wait for a server
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 3 --dist loadfile
 
 # every incident and healthy case, expected and found
 incidents: $(VENV)/installed
