@@ -187,7 +187,11 @@ def test_a_bundle_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tree"]
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no tar"), gzip.compress(b"x" * 2000)[:20]])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no archive", gzip.compress(b"no tar"), gzip.compress(b"x" * 2000)[:20]],
+    ids=["empty", "no archive", "no tar", "cut"],
+)
 def test_what_is_no_bundle_is_said_in_one_line(data: bytes, tmp_path: Path) -> None:
     place = tmp_path / "bundle.tar.gz"
     place.write_bytes(data)

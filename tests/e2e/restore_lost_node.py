@@ -1,4 +1,7 @@
-"""A node loses its PKI, manifests, kubeconfigs, kubelet configuration and etcd's data: all comes back from a backup."""
+"""A node loses its PKI, manifests, kubeconfigs, kubelet configuration and etcd's data: all comes back from a backup.
+
+The restore is taken back once, and then carried out again.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,12 @@ def main() -> None:
         on(1, sys.executable, "-c", WIPE, *LOST)
         print(run(1, "restore", "latest", "--node", *store))
         told("restore", lambda: print(run(1, "restore", "latest", "--node", *store, "--apply", "--yes")))
+        ready(1, ADDRESS)
+        healthy(1)
+        told("undo", lambda: run(1, "undo", "--yes"))
+        left = on(1, "find", *LOST, "-type", "f", "-not", "-path", "*/.drtool-*").split()  # kept aside
+        assert not left, left
+        told("the same restore again", lambda: run(1, "restore", "latest", "--node", *store, "--apply", "--yes"))
         ready(1, ADDRESS)
         healthy(1)
 
