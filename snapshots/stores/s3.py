@@ -1,8 +1,9 @@
 """A store in S3, or what speaks like it. The only module that imports boto3.
 
-No transfer manager: parts go by upload_part with a Content-MD5 each, whose echo in the ETag is compared.
-boto3's own retries are off (retrying.py does them), and so are its default checksum trailers, which some stores write
-into the object (botocore 1.36 and newer; `when_required`).
+No transfer manager: parts go by upload_part with a CRC-32C each; a store that does not know it, and every whole object,
+gets a Content-MD5. Either is compared with what the store answers. boto3's own retries are off (retrying.py does them),
+and so are its default checksum trailers, which some stores write into the object (botocore 1.36 and newer;
+`when_required`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from botocore.config import Config as ClientConfig
 
 from drtool.config import Credentials, StoreConfig
 from drtool.core.errors import UsageError
+from snapshots.crc import crc32c
 from snapshots.stores.store import (
     PART_SIZE,
     KeyExists,
@@ -55,6 +57,9 @@ TRANSIENT = {
     "ConditionalRequestConflict",
 }
 DENIED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AllAccessDisabled", "403"}
+CRC32C = "CRC32C"
+UNKNOWN = {"NotImplemented", "InvalidArgument", "InvalidRequest", "501"}
+"""What a store may say to a checksum that it does not know."""
 MD5 = re.compile(r"[0-9a-f]{32}")
 
 
@@ -78,12 +83,21 @@ class S3Store:
         _compare(reply, digest, f"{self.url}/{key}")
 
     def begin(self, key: str, part_size: int = PART_SIZE) -> Upload:
+        """Asks for CRC-32C of the parts; a store that does not say that it checks them gets an MD5 of each."""
+        where = {"Bucket": self.bucket, "Key": self._key(key)}
         with self._errors(key):
-            reply = self.client.create_multipart_upload(Bucket=self.bucket, Key=self._key(key))
-        return Upload(key, reply["UploadId"], part_size)
+            try:
+                reply = self.client.create_multipart_upload(**where, ChecksumAlgorithm=CRC32C)
+            except botocore.exceptions.ClientError as error:
+                if _code(error) not in UNKNOWN:
+                    raise
+                reply = self.client.create_multipart_upload(**where)
+        checksum = CRC32C if reply.get("ChecksumAlgorithm") == CRC32C else ""
+        return Upload(key, reply["UploadId"], part_size, checksum)
 
     def part(self, upload: Upload, number: int, data: bytes) -> str:
-        digest = _md5(data)
+        by_crc = upload.checksum == CRC32C
+        digest = crc32c(data).to_bytes(4) if by_crc else _md5(data)
         with self._errors(upload.key):
             reply = self.client.upload_part(
                 Bucket=self.bucket,
@@ -91,21 +105,27 @@ class S3Store:
                 UploadId=upload.id,
                 PartNumber=number,
                 Body=data,
-                ContentMD5=_base64(digest),
+                **{"ChecksumCRC32C" if by_crc else "ContentMD5": _base64(digest)},
             )
-        _compare(reply, digest, f"{self.url}/{upload.key}, part {number}")
-        return f"{reply['ETag']} {len(data)}"
+        if by_crc:
+            _compare_crc(reply, digest, f"{self.url}/{upload.key}, part {number}")
+        else:
+            _compare(reply, digest, f"{self.url}/{upload.key}, part {number}")
+        return f"{reply['ETag']} {len(data)} {_base64(digest)}"
 
     def complete(self, upload: Upload, tags: tuple[str, ...]) -> None:
         """An upload that is gone was completed by a call whose answer was lost, where the object has its size."""
-        etags, sizes = zip(*(tag.rsplit(" ", 1) for tag in tags), strict=True)
+        etags, sizes, digests = zip(*(tag.rsplit(" ", 2) for tag in tags), strict=True)
+        parts: list[dict[str, Any]] = [{"ETag": etag, "PartNumber": n} for n, etag in enumerate(etags, 1)]
+        if upload.checksum == CRC32C:
+            parts = [{**part, "ChecksumCRC32C": digest} for part, digest in zip(parts, digests, strict=True)]
         try:
             with self._errors(upload.key):
                 self.client.complete_multipart_upload(
                     Bucket=self.bucket,
                     Key=self._key(upload.key),
                     UploadId=upload.id,
-                    MultipartUpload={"Parts": [{"ETag": etag, "PartNumber": n} for n, etag in enumerate(etags, 1)]},
+                    MultipartUpload={"Parts": parts},
                 )
         except KeyMissing:
             if self.size(upload.key) != sum(map(int, sizes)):
@@ -296,6 +316,11 @@ def _compare(reply: dict[str, Any], digest: bytes, where: str) -> None:
     etag = str(reply.get("ETag", "")).strip('"')
     otherwise = reply.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in reply
     if MD5.fullmatch(etag) and etag != digest.hex() and not otherwise:
+        raise StoreUnavailable(f"{where}: the store took other bytes than were sent", "damaged on the way, or there")
+
+
+def _compare_crc(reply: dict[str, Any], digest: bytes, where: str) -> None:
+    if reply.get("ChecksumCRC32C", _base64(digest)) != _base64(digest):
         raise StoreUnavailable(f"{where}: the store took other bytes than were sent", "damaged on the way, or there")
 
 

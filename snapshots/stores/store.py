@@ -65,11 +65,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An object on its way: invisible until it is completed. Parts count from 1, all but the last of `part_size`."""
+    """An object on its way: invisible until it is completed. Parts count from 1, all but the last of `part_size`.
+
+    `checksum` of its parts is the store's own business.
+    """
 
     key: str
     id: str
     part_size: int
+    checksum: str = ""
 
 
 class Store(Protocol):

@@ -7,8 +7,10 @@ import secrets
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
 
 from drtool.core.errors import UsageError
 from snapshots.scratch_s3 import Server
@@ -20,7 +22,23 @@ from snapshots.stores.store import KeyExists, KeyMissing, Store, StoreFailed, pi
 PART = 5 << 20  # the smallest part that S3 takes, but for the last
 
 
-@pytest.fixture(params=["directory", "s3", "directory, retrying", "s3, retrying"])
+def silent(params: dict[str, Any], **_: object) -> None:
+    """As a store that has never heard of CRC-32C."""
+    params["headers"].pop("x-amz-checksum-algorithm", None)
+
+
+def refusing(model: Any, params: dict[str, Any], **_: object) -> tuple[AWSResponse, dict[str, Any]] | None:
+    """As a store that takes no header it does not know."""
+    if "x-amz-checksum-algorithm" not in params["headers"]:
+        return None
+    said = {"Error": {"Code": "NotImplemented", "Message": "A header you provided implies functionality"}}
+    return AWSResponse(params["url"], 501, {}, None), {**said, "ResponseMetadata": {"HTTPStatusCode": 501}}
+
+
+OLD = {"s3 before CRC-32C": silent, "s3 that refuses CRC-32C": refusing}
+
+
+@pytest.fixture(params=["directory", "s3", *OLD, "directory, retrying", "s3, retrying"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     kind, _, retrying = request.param.partition(", ")
     if kind == "directory":
@@ -30,6 +48,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         server: Server = request.getfixturevalue("s3_server")
         prefix = f"contract/{secrets.token_hex(6)}"
         found = connect(server.bucket, prefix, server.config(prefix), 30, server.credentials)
+        if kind in OLD:
+            found.client.meta.events.register("before-call.s3.CreateMultipartUpload", OLD[kind])
     return RetryingStore(found, Patience(30)) if retrying else found
 
 
@@ -103,6 +123,14 @@ def test_parts_in_any_order_and_twice_make_the_object(store: Store) -> None:
     store.complete(upload, tuple(tags[number] for number in sorted(tags)))
     assert store.size("big") == len(data)
     assert b"".join(pieces(store, "big", length=3 << 20)) == data
+
+
+def test_parts_are_checked_by_what_the_store_knows(store: Store, request: pytest.FixtureRequest) -> None:
+    kind = request.node.callspec.params["store"].partition(",")[0]
+    upload = store.begin("k", PART)
+    assert upload.checksum == {"s3": "CRC32C"}.get(kind, "")
+    store.complete(upload, (store.part(upload, 1, b"1" * PART), store.part(upload, 2, b"2")))
+    assert whole(store, "k") == b"1" * PART + b"2"
 
 
 def test_parts_may_be_sent_by_several_threads(store: Store) -> None:
