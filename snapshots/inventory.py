@@ -44,12 +44,7 @@ def read(store: Store, trusted: Iterable[Ed25519PublicKey] = (), cluster: str = 
     rights, that is raised.
     """
     keys = list(trusted)
-    held: dict[str, list[Stored]] = {}
-    for stored in store.list(f"{cluster}/" if cluster else ""):
-        parts = stored.key.split("/")
-        if len(parts) == 3 and CLUSTER.fullmatch(parts[0]) and ID.fullmatch(parts[1]):
-            held.setdefault(f"{parts[0]}/{parts[1]}", []).append(stored)
-    finished = {path: found for path, found in held.items() if any(_name(one) == RECORD for one in found)}
+    finished, unfinished = _listed(store, cluster)
     with ThreadPoolExecutor(READERS, thread_name_prefix="store") as readers:
         read_in = list(readers.map(lambda path: _backup(store, path, finished[path], keys), finished))
     backups = [one for one in read_in if isinstance(one, Backup)]
@@ -57,13 +52,28 @@ def read(store: Store, trusted: Iterable[Ed25519PublicKey] = (), cluster: str = 
     denied = [wrong for _, wrong in broken if isinstance(wrong, StoreDenied)]
     if denied and not backups:
         raise denied[0]
-    orphans = [
+    backups.sort(key=lambda one: (one.record.taken_at, one.id), reverse=True)
+    return Inventory(tuple(backups), unfinished, tuple(broken))
+
+
+def orphans(store: Store, cluster: str) -> tuple[Orphan, ...]:
+    """As `read` finds them, from the listing alone."""
+    return _listed(store, cluster)[1]
+
+
+def _listed(store: Store, cluster: str) -> tuple[dict[str, list[Stored]], tuple[Orphan, ...]]:
+    """The objects of each backup that has a record, by its path; and of those that have none."""
+    held: dict[str, list[Stored]] = {}
+    for stored in store.list(f"{cluster}/" if cluster else ""):
+        parts = stored.key.split("/")
+        if len(parts) == 3 and CLUSTER.fullmatch(parts[0]) and ID.fullmatch(parts[1]):
+            held.setdefault(f"{parts[0]}/{parts[1]}", []).append(stored)
+    finished = {path: found for path, found in held.items() if any(_name(one) == RECORD for one in found)}
+    return finished, tuple(
         Orphan(path, tuple(one.key for one in found), max(one.modified for one in found))
         for path, found in held.items()
         if path not in finished
-    ]
-    backups.sort(key=lambda one: (one.record.taken_at, one.id), reverse=True)
-    return Inventory(tuple(backups), tuple(orphans), tuple(broken))
+    )
 
 
 def _backup(

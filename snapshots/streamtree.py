@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import add, le, lt
@@ -318,25 +318,31 @@ def _figures(walk: Walk, version: str, gone: int) -> Figures:
 def _prefixes(walk: Walk) -> tuple[Prefix, ...]:
     """Revisions are gone through in order, as often as needed to keep the set of user keys small."""
     revisions, spans = walk.revisions, _spans(walk)
-    rows = Counter(_ordered(revisions.prefix, spans))
+    prefixes = array("H", _ordered(revisions.prefix, spans))
+    rows = Counter(prefixes)
     sizes: Counter[int] = Counter()
-    for prefix, size in zip(_ordered(revisions.prefix, spans), _ordered(revisions.size, spans), strict=True):
+    for prefix, size in zip(prefixes, _ordered(revisions.size, spans), strict=True):
         sizes[prefix] += size
     alive: Counter[int] = Counter()
-    rounds = rows.total() // KEYS_AT_ONCE + 1
+    rounds = len(prefixes) // KEYS_AT_ONCE + 1
     for turn in range(rounds):
-        alive.update(_newest(revisions, spans, turn, rounds).values())
+        pairs = zip(_ordered(revisions.key, spans), prefixes, strict=True)
+        alive.update(_newest(pairs, turn, rounds).values())
     found = [
-        Prefix(name, alive[number], rows[number] + rows[number | DELETED], sizes[number] + sizes[number | DELETED])
+        Prefix(
+            name,
+            alive[number],
+            rows[number] + rows[number | DELETED],
+            sizes[number] + sizes[number | DELETED],
+        )
         for name, number in revisions.prefixes.items()
         if number in rows or number | DELETED in rows
     ]
     return tuple(sorted(found, key=lambda one: (-one.size, one.prefix)))
 
 
-def _newest(revisions: Revisions, spans: tuple[array[int], array[int]], turn: int, rounds: int) -> dict[int, int]:
+def _newest(pairs: Iterable[tuple[int, int]], turn: int, rounds: int) -> dict[int, int]:
     """User key (its hash) to prefix as its newest revision has them, of one in `rounds` keys."""
-    pairs = zip(_ordered(revisions.key, spans), _ordered(revisions.prefix, spans), strict=True)
     return dict(pairs) if rounds == 1 else {key: prefix for key, prefix in pairs if key % rounds == turn}
 
 

@@ -110,25 +110,22 @@ def fetched(store: Store, key: str, size: int, length: int = PART_SIZE) -> Itera
 
 def sealed_pieces(store: Store, path: str, part: Part, listener: Listener = silent) -> Iterator[bytes]:
     """A part as it is stored, compared on the way: Unsound at its end where it is not what was written."""
-    key = f"{path}/{part.name}"
-    found = store.size(key)
-    if found != part.sealed_size:
-        raise Unsound(f"{store.url}/{key} has {found} bytes, not the {part.sealed_size} that were written", DAMAGED)
-    sha, done = hashlib.sha256(), 0
-    for piece in fetched(store, key, found):
+    sha = hashlib.sha256()
+    for piece in _stored(store, path, part, listener):
         sha.update(piece)
-        done += len(piece)
-        listener(Progress("read back", done, found))
         yield piece
     if sha.hexdigest() != part.sealed_sha256:
-        raise Unsound(f"{store.url}/{key} is not what was written: its sha256 differs", DAMAGED)
+        raise Unsound(f"{store.url}/{path}/{part.name} is not what was written: its sha256 differs", DAMAGED)
 
 
 def plain_pieces(store: Store, path: str, part: Part, keys: list[Any], listener: Listener = silent) -> Iterator[bytes]:
-    """A part decrypted and decompressed; Unsound (at the latest at its end) unless it is what was sealed."""
+    """A part decrypted and decompressed; Unsound (at the latest at its end) unless it is what was sealed.
+
+    The sealed bytes get no hash of their own: age authenticates every one, and what they open to is compared.
+    """
     key = f"{store.url}/{path}/{part.name}"
     sha, size = hashlib.sha256(), 0
-    for piece in opened(sealed_pieces(store, path, part, listener), keys, key):
+    for piece in opened(_stored(store, path, part, listener), keys, key):
         size += len(piece)
         if size > part.plain_size:
             raise Unsound(f"{key} opens to more than the {part.plain_size} bytes that were sealed", DAMAGED)
@@ -136,6 +133,19 @@ def plain_pieces(store: Store, path: str, part: Part, keys: list[Any], listener:
         yield piece
     if size != part.plain_size or sha.hexdigest() != part.plain_sha256:
         raise Unsound(f"{key} opens to other bytes than were sealed", DAMAGED)
+
+
+def _stored(store: Store, path: str, part: Part, listener: Listener) -> Iterator[bytes]:
+    """Unsound where its size is not what was written."""
+    key = f"{path}/{part.name}"
+    found = store.size(key)
+    if found != part.sealed_size:
+        raise Unsound(f"{store.url}/{key} has {found} bytes, not the {part.sealed_size} that were written", DAMAGED)
+    done = 0
+    for piece in fetched(store, key, found):
+        done += len(piece)
+        listener(Progress("read back", done, found))
+        yield piece
 
 
 DAMAGED = "the store damaged it: use another backup, and run `drtool config check` on the store"

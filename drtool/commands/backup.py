@@ -166,7 +166,7 @@ class _Run:
     def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> None:
         """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day."""
         before = datetime.now(UTC) - ORPHAN_AGE
-        for orphan in inventory.read(store, cluster=self.cluster).orphans:
+        for orphan in inventory.orphans(store, self.cluster):
             name = orphan.path.rpartition("/")[2]
             if predecessors is None or name in predecessors or orphan.newest < before:
                 inventory.forget(store, orphan)
