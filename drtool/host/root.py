@@ -12,7 +12,8 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 from drtool.host.patience import Patience
 
@@ -59,7 +60,12 @@ class Root:
 
         Raises OSError (ENOENT, ELOOP, ENOTDIR) as open(2) would.
         """
-        parts = list(reversed(PurePosixPath(path).parts[1:]))
+        return Path(self._place(path))
+
+    def _place(self, path: str) -> str:
+        """As text, since a node has hundreds of paths and each many links to ask for."""
+        parts = _parts(path)[::-1]
+        top = str(self.directory).rstrip("/")
         here: list[str] = []
         links = 0
         while parts:
@@ -67,7 +73,7 @@ class Root:
             if part == "..":
                 del here[-1:]
                 continue
-            place = self.directory.joinpath(*here, part)
+            place = "/".join((top, *here, part))
             info = os.lstat(place)
             if not stat.S_ISLNK(info.st_mode):
                 here.append(part)
@@ -75,13 +81,11 @@ class Root:
             links += 1
             if links > MAX_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            target = PurePosixPath(os.readlink(place))  # noqa: PTH115 - Path.readlink would normalise it
-            if target.is_absolute():
+            target = os.readlink(place)  # noqa: PTH115 - Path.readlink would normalise it
+            if target.startswith("/"):
                 here.clear()
-                parts.extend(reversed(target.parts[1:]))
-            else:
-                parts.extend(reversed(target.parts))
-        return self.directory.joinpath(*here)
+            parts += _parts(target)[::-1]
+        return "/".join((top, *here)) or "/"
 
     def read(self, path: str, limit: int, tail: bool = False) -> Entry:
         """The entry at `path`, with at most `limit` bytes of it, the last ones where `tail`.
@@ -94,7 +98,7 @@ class Root:
             target = ""
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(lexical)  # noqa: PTH115 - as written
-            place = self.locate(path)
+            place = self._place(path)
             info = os.lstat(place)
         except (FileNotFoundError, NotADirectoryError) as gone:
             link = self._link_text(path)
@@ -113,10 +117,10 @@ class Root:
             return _with_data(known, place, limit, tail)
         return self.patience.spend(lambda: _with_data(known, place, limit, tail), replace(known, error=GAVE_UP))
 
-    def _lexical(self, path: str) -> Path:
+    def _lexical(self, path: str) -> str:
         """Where the name itself lies: its parents' links resolved inside the root, its own not."""
-        pure = PurePosixPath(path)
-        return self.locate(str(pure.parent)) / pure.name
+        above, _, name = path.rstrip("/").rpartition("/")
+        return f"{self._place(above).rstrip('/')}/{name}"
 
     def _link_text(self, path: str) -> str:
         try:
@@ -127,15 +131,15 @@ class Root:
     def names(self, path: str) -> tuple[str, ...]:
         """The names in a directory, in byte order; none where it is absent or unreadable."""
         try:
-            return tuple(sorted(os.listdir(self.locate(path)), key=os.fsencode))  # noqa: PTH208 - names, not paths
+            return tuple(sorted(os.listdir(self._place(path)), key=os.fsencode))  # noqa: PTH208 - names, not paths
         except (OSError, ValueError):
             return ()
 
     def glob(self, pattern: str) -> Iterator[str]:
         """The node's own paths that match; `*` and `?` within one component."""
-        yield from self._expand("/", PurePosixPath(pattern).parts[1:])
+        yield from self._expand("/", _parts(pattern))
 
-    def _expand(self, base: str, parts: tuple[str, ...]) -> Iterator[str]:
+    def _expand(self, base: str, parts: list[str]) -> Iterator[str]:
         if not parts:
             yield base.rstrip("/")
             return
@@ -146,7 +150,7 @@ class Root:
                 yield from self._expand(path + "/", rest)
             return
         for name in self.names(base):
-            if PurePosixPath(name).match(part):
+            if fnmatchcase(name, part):
                 yield from self._expand(f"{base}{name}/", rest)
 
     def _exists(self, path: str) -> bool:
@@ -154,6 +158,10 @@ class Root:
             return os.path.lexists(self._lexical(path))
         except (OSError, ValueError):
             return False
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in {"", "."}]
 
 
 def _kind(mode: int) -> str:
@@ -164,7 +172,7 @@ def _kind(mode: int) -> str:
     return "socket" if stat.S_ISSOCK(mode) else "special"
 
 
-def _with_data(known: Entry, place: Path, limit: int, tail: bool) -> Entry:
+def _with_data(known: Entry, place: str, limit: int, tail: bool) -> Entry:
     """The kernel's own files say size 0, so what was read decides, not st_size."""
     try:
         # what is a regular file now may be a FIFO or a link by the time it is opened
