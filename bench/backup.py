@@ -1,6 +1,6 @@
 """A whole backup to SeaweedFS: `drtool backup` against etcdctl + zstd -T0 -3 + age + rclone, as a ratio, with memory.
 
-    python bench/backup.py [--megabytes 500] [--rounds 3] [--directory /var/tmp/drtool-bench]
+    python bench/backup.py [--megabytes 500] [--rounds 15] [--directory /var/tmp/drtool-bench]
 
 drtool also checks the db's structure, reads everything back, opens and compares it; the others only send. The rest of
 the pipeline after etcdctl (which cannot write to a pipe) is `zstd | age | rclone rcat`. Runs are interleaved; the
@@ -38,7 +38,7 @@ def shell(script: str, environment: dict[str, str]) -> float:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--megabytes", type=float, default=500)
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--directory", type=Path, default=Path("/var/tmp/drtool-bench"))
     given = options.parse_args()
     data = prepared(given.directory, given.megabytes)

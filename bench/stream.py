@@ -1,6 +1,6 @@
 """Streaming a snapshot to a file: drtool's client against `etcdctl snapshot save`, as a ratio, with peak memory.
 
-    python bench/stream.py [--megabytes 500] [--rounds 5] [--directory /var/tmp/drtool-bench]
+    python bench/stream.py [--megabytes 500] [--rounds 15] [--directory /var/tmp/drtool-bench]
 
 Both write and fsync a file and check the hash that etcd sends. Runs are interleaved; the medians are compared.
 """
@@ -47,7 +47,7 @@ def timed(command: list[str]) -> tuple[float, float]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--megabytes", type=float, default=500)
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--rounds", type=int, default=15)
     options.add_argument("--directory", type=Path, default=Path("/var/tmp/drtool-bench"))
     given = options.parse_args()
     data = prepared(given.directory, given.megabytes)
