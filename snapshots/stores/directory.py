@@ -29,6 +29,7 @@ from snapshots.stores.store import (
 )
 
 TRANSIENT = {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EINTR, errno.EHOSTDOWN}
+TRIES = 50
 NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -43,22 +44,19 @@ class DirectoryStore:
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> None:
         place = self._place(key)
         with self._errors(key):
-            self._make_parents(place)
-            temporary = place.parent / _temporary(place.name)
+            temporary = self._new(place)
             try:
-                _write_new(temporary, data)
+                _write(temporary, data)
                 _name_if_absent(temporary, place) if if_absent else temporary.rename(place)
             finally:
                 with suppress(FileNotFoundError):
                     temporary.unlink()
-            sync_directory(place.parent)
+            _sync(place.parent)
 
     def begin(self, key: str, part_size: int = PART_SIZE) -> Upload:
         place = self._place(key)
         with self._errors(key):
-            self._make_parents(place)
-            name = _temporary(place.name)
-            _write_new(place.parent / name, b"")
+            name = self._new(place).name
         return Upload(key, name, part_size)
 
     def part(self, upload: Upload, number: int, data: bytes) -> str:
@@ -80,7 +78,7 @@ class DirectoryStore:
                     raise StoreFailed(f"{self.url}/{upload.key}: its parts are {expected} bytes, the file is not")
                 os.fsync(descriptor)
             temporary.rename(place)
-            sync_directory(place.parent)
+            _sync(place.parent)
 
     def abort(self, upload: Upload) -> None:
         with self._errors(upload.key), suppress(FileNotFoundError):
@@ -122,7 +120,7 @@ class DirectoryStore:
                         f"{self.url}/{key} cannot be deleted: {held.strerror}", "is it immutable?"
                     ) from held
                 raise
-            sync_directory(place.parent)
+            _sync(place.parent)
             self._prune_empty(place.parent)
 
     def give_up(self) -> None:
@@ -156,6 +154,19 @@ class DirectoryStore:
                     info = place.lstat()  # links are not followed, here as in `read`
                     key = place.relative_to(self.root).as_posix()
                     yield Stored(key, info.st_size, datetime.fromtimestamp(info.st_mtime, UTC))
+
+    def _new(self, place: Path) -> Path:
+        """An empty file beside `place`. Another process may take an empty directory away: then it is made again."""
+        gone = OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
+        for _ in range(TRIES):
+            try:
+                self._make_parents(place)
+                temporary = place.parent / _temporary(place.name)
+                with _opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+                    return temporary
+            except (FileNotFoundError, FileExistsError) as error:  # the latter where it went right after mkdir saw it
+                gone = error
+        raise gone
 
     def _make_parents(self, place: Path) -> None:
         """Each new directory is made durable in its parent. The store's own is never made: is the disk mounted?"""
@@ -202,9 +213,14 @@ def _temporary(name: str) -> str:
     return f".{name}.{secrets.token_hex(6)}{LEFTOVER}"
 
 
-def _write_new(place: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with _opened(place, flags) as descriptor:
+def _sync(directory: Path) -> None:
+    """What was in it may be gone by now, and the directory with it."""
+    with suppress(FileNotFoundError):
+        sync_directory(directory)
+
+
+def _write(place: Path, data: bytes) -> None:
+    with _opened(place, os.O_WRONLY) as descriptor:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]

@@ -191,6 +191,29 @@ def test_deleting_twice_is_no_error(store: Store) -> None:
     assert keys(store) == []
 
 
+def test_putting_and_deleting_side_by_side_never_fails(store: Store) -> None:
+    """Each takes its object away again, and with it, in a directory, the place where the others put theirs."""
+    start, failed = threading.Barrier(6), []
+
+    def busy(number: int) -> None:
+        start.wait()
+        try:
+            for _ in range(25):
+                store.put(f"a/b/{number}", b"x")
+                store.abort(store.begin(f"a/c/{number}", PART))
+                store.delete(f"a/b/{number}")
+        except StoreFailed as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=busy, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert keys(store) == []
+
+
 def test_a_listing_is_by_prefix_and_in_order(store: Store) -> None:
     for name in ("b/2", "a/1", "b/10", "b/1/x", "c"):
         store.put(name, name.encode())

@@ -118,19 +118,21 @@ def campaign(where: Setting, kills: int, seed: int, told: bool = False) -> Tally
     chance = random.Random(seed)  # noqa: S311 - the same moments every time
     tally = Tally()
     length = min(through(where) for _ in range(2))
-    for number in range(1, kills + 1):
+    number = 0
+    while tally.kills < kills:
+        number += 1
         child = subprocess.Popen(
             where.command(), env=where.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            child.wait(chance.uniform(length * 0.2, length * 1.05))
+            child.wait(chance.uniform(length * 0.1, length))
             tally.too_late += 1
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
             tally.kills += 1
         tally.listed = look(where, clean=False)
-        if number % LET_THROUGH == 0 or number == kills:
+        if number % LET_THROUGH == 0 or tally.kills == kills:
             length = through(where)  # the machine may be busier now, or idle
             tally.finished += 1
             tally.listed = look(where, clean=True)
