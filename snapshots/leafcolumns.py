@@ -6,20 +6,28 @@ one region. Nothing is taken where anything is unusual: survey then goes pair by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from functools import cache
-from itertools import compress, islice, repeat
-from operator import itemgetter, le, lt, ne, sub
-from re import Match, Pattern
+from itertools import compress, count, islice, repeat
+from operator import itemgetter, le, lt, ne, or_, sub
+from re import Match
+from typing import cast
 
 from snapshots.bolt import Data
 from snapshots.crc import crc32c
-from snapshots.leafgroups import Group, group, user_keys
-from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, UP_TO_VALUE, VALUE_TAG, rest_is_decodable
+from snapshots.leafgroups import Group, group
+from snapshots.mvcc import NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
 from snapshots.tally import REVISION_SHIFT, Survey
+from snapshots.wire import Malformed
 
 SEPARATOR = ord("_")
 REVISION = 1 << REVISION_SHIFT
+PLAIN = re.compile(
+    rb"\x0a([\x01-\x7f])([\x20-\x7e]{1,127})%b\x2a([\x00-\x7f]|[\x80-\xff][\x01-\x7f])" % NUMBERS.pattern
+)
+"""A KeyValue up to its value: the size of the key, the key of printable ASCII, the size of the value."""
+UNLIKE = cast("Match[bytes]", PLAIN.match(b"\x0a\x01-\x2a\x00"))
+"""In place of none; no KeyValue of a file ends where its value would."""
 
 
 def take_leaves(walk: Survey, numbers: tuple[int, ...], lows: list[bytes], highs: list[bytes | None]) -> bool:
@@ -53,8 +61,11 @@ def _count(walk: Survey, revisions: list[bytes], starts: list[int], ends: list[i
     data, sizes = walk.bolt.data, set(map(len, revisions))
     if sizes - {REVISION_SIZE, TOMBSTONE_SIZE} or set(map(itemgetter(8), revisions)) != {SEPARATOR}:
         return False
-    keys = user_keys(data, starts, ends)
-    if keys is None or not _decodable(data, _stops(starts, keys), ends):
+    if TOMBSTONE_SIZE in sizes and {key[17:] for key in revisions} - {b"", b"t"}:
+        return False
+    try:
+        keys = _user_keys(data, starts, ends)
+    except Malformed:
         return False
     stored, dead = walk.stored, walk.dead
     before, once = stored.get, _once().get
@@ -69,24 +80,22 @@ def _count(walk: Survey, revisions: list[bytes], starts: list[int], ends: list[i
     return True
 
 
-def _stops(starts: list[int], keys: list[bytes]) -> list[int]:
-    """Where the key ends in each KeyValue: after its tag, its size and itself."""
-    return [start + 2 + len(key) for start, key in zip(starts, keys, strict=True)]
+def _user_keys(data: Data, starts: list[int], ends: list[int]) -> list[bytes]:
+    """The key of each KeyValue, and that it is one. Raises Malformed; see mvcc.checked_user_key.
 
-
-def _decodable(data: Data, starts: list[int], ends: list[int]) -> bool:
-    """Whether what follows the key of each KeyValue is what a server writes; see mvcc.checked_user_key.
-
-    For the most there are three numbers and a value up to the end, whose size is then the two bytes before it; the
-    others are gone through one by one.
+    One look at each is enough for most; the others (deletions, leases, odd keys, large values) are taken one by one.
     """
-    values = list(_matches(UP_TO_VALUE, data, starts))
-    sizes = [data[value - 2 : value] for value in values]
-    wanted = list(map(_size_bytes().get, map(sub, ends, values)))
-    if sizes == wanted:
-        return True
-    unlike = map(ne, sizes, wanted)
-    return all(rest_is_decodable(data, *place) for place in compress(zip(starts, ends, strict=True), unlike))
+    matches = list(map(PLAIN.match, repeat(data), starts))
+    found = [match or UNLIKE for match in matches] if None in matches else cast("list[Match[bytes]]", matches)
+    sizes, plain, values = zip(*map(Match.groups, found), strict=True)
+    written, keys = _varints().get, list(plain)
+    of_keys, of_values = map(written, map(len, keys)), map(written, map(sub, ends, map(Match.end, found)))
+    if (*sizes, *values) != (*of_keys, *of_values):
+        of_keys, of_values = map(written, map(len, keys)), map(written, map(sub, ends, map(Match.end, found)))
+        unlike = map(or_, map(ne, sizes, of_keys), map(ne, values, of_values))
+        for place in compress(count(), unlike):
+            keys[place] = checked_user_key(data, starts[place], ends[place])
+    return keys
 
 
 @cache
@@ -96,15 +105,9 @@ def _once() -> dict[int, int]:
 
 
 @cache
-def _size_bytes() -> dict[int, bytes]:
-    """What two bytes lie before a value of that size: tag and size, or the size alone."""
-    short = {size: bytes((VALUE_TAG, size)) for size in range(1, 0x80)}
-    return short | {size: bytes((size & 0x7F | 0x80, size >> 7)) for size in range(0x80, 0x4000)}
-
-
-def _matches(pattern: Pattern[bytes], data: Data, starts: list[int]) -> Iterator[int]:
-    """Where each match ends; the pattern matches everywhere, as each of its parts may be absent."""
-    return map(Match.end, map(pattern.match, repeat(data), starts))  # type: ignore[arg-type]
+def _varints() -> dict[int, bytes]:
+    """The sizes of values as they are written."""
+    return {size: bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7)) for size in range(0x4000)}
 
 
 def _take(walk: Survey, found: Group) -> None:

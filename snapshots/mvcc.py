@@ -27,8 +27,6 @@ VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
 """Up to 63 bits; a negative number has ten bytes, and is left to the decoder."""
 NUMBERS = re.compile(rb"(?:\x10%b)?(?:\x18%b)?(?:\x20%b)?" % ((VARINT,) * 3))
 """The fields between key and value."""
-UP_TO_VALUE = re.compile(NUMBERS.pattern + rb"(?:\x2a(?:[\x00-\x7f]|[\x80-\xff][\x01-\x7f]))?")
-"""The same with tag and size of a value of less than 16 KiB."""
 LEASE = re.compile(rb"\x30%b" % VARINT)
 
 

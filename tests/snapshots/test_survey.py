@@ -20,6 +20,11 @@ def test_mutated_files_are_read_or_refused(block: int) -> None:
         mutate.ask_everything(mutate.mutated(seed, original))
 
 
+def test_a_tombstone_ends_with_its_mark() -> None:
+    """Found by the soak: the stream refused a revision of 18 bytes without its "t", the file did not."""
+    assert mutate.ask_everything(mutate.mutated(38788, mutate.made())) == "damaged"
+
+
 @pytest.mark.parametrize("name", real.NAMES[-1:])
 def test_mutated_real_files_are_read_or_refused(name: str) -> None:
     original = real.data(name)
