@@ -17,7 +17,7 @@ from snapshots.bundle import Bundle
 from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
 from snapshots.etcd import Etcd, EtcdAccess, SnapshotBroken, Status
 from snapshots.stores.store import Store, StoreFailed
-from snapshots.streamcheck import StreamCheck
+from snapshots.stream.check import StreamCheck
 from snapshots.transfer import Sending, gathered, plain_pieces
 
 if TYPE_CHECKING:

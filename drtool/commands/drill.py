@@ -33,7 +33,7 @@ from snapshots.bundle import Bundle
 from snapshots.catalog import Backup, Record, Report, report_name
 from snapshots.etcd import Etcd, EtcdAccess
 from snapshots.restore import Restored
-from snapshots.steps import prefix_range
+from snapshots.steps.data import prefix_range
 from snapshots.stores.store import StoreFailed, whole
 
 NAME = "drill"

@@ -17,7 +17,7 @@ from drtool.host.memory import one_arena
 from snapshots import inventory
 from snapshots.catalog import Backup, Record, Report
 from snapshots.stores.store import StoreFailed
-from snapshots.streamcheck import StreamCheck
+from snapshots.stream.check import StreamCheck
 from snapshots.take import figures_of
 from snapshots.transfer import sealed_pieces
 

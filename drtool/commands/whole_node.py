@@ -13,7 +13,7 @@ from drtool.host.writing import write
 from drtool.plans.site import file_data
 from manifests.capture import Capture
 from manifests.node import PKI, Node
-from manifests.putting import PutFile, staged
+from manifests.steps.putting import PutFile, staged
 from snapshots.bundle import Bundle, File
 
 PLACES = ("/etc/kubernetes/", "/var/lib/kubelet/", "/etc/cni/net.d/", "/etc/default/kubelet", "/etc/sysconfig/kubelet")

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from inspect import getmembers, isclass
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
-import manifests.cluster_steps
-import manifests.host_steps
-import manifests.issuing_steps
-import manifests.putting
-import manifests.running
 import manifests.steps
-import snapshots.member_steps
 import snapshots.steps
 
-_MODULES = (
-    manifests.host_steps,
-    manifests.steps,
-    manifests.running,
-    manifests.putting,
-    manifests.issuing_steps,
-    manifests.cluster_steps,
-    snapshots.steps,
-    snapshots.member_steps,
-)
+
+def _modules() -> Iterator[ModuleType]:
+    for package in (manifests.steps, snapshots.steps):
+        for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            yield import_module(found.name)
 
 
 def _steps() -> Mapping[str, type]:
     found = {
         name: value
-        for module in _MODULES
+        for module in _modules()
         for name, value in getmembers(module, isclass)
         if value.__module__ == module.__name__ and hasattr(value, "apply") and hasattr(value, "revert")
     }

@@ -9,10 +9,10 @@ from drtool.core.report import Finding
 from drtool.plans import site
 from drtool.plans.fix import Case, Etcd, Repair, builders, together
 from drtool.plans.site import Draft, NodeStep
-from manifests.cluster_steps import WaitForApiserver
 from manifests.node import Node
-from manifests.running import RestartContainers, RestartKubelet
-from snapshots.steps import WaitForEtcd
+from manifests.steps.cluster import WaitForApiserver
+from manifests.steps.running import RestartContainers, RestartKubelet
+from snapshots.steps.data import WaitForEtcd
 
 START = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 

@@ -14,13 +14,13 @@ from drtool.plans import site
 from drtool.plans.readdress import CONFIG_MAPS, KUBEADM, text_changes
 from drtool.plans.site import Draft, NodeStep
 from manifests.addresses import address_of
-from manifests.cluster_steps import ProveNames, RestartDaemonSet, RewriteConfigMap, WaitForName, replaced
 from manifests.document import Path
 from manifests.editing import rewritten
 from manifests.kubeconfig import split_url
 from manifests.node import Node
-from manifests.running import RestartContainers, RestartKubelet
-from manifests.steps import edit_file, edit_yaml
+from manifests.steps.cluster import ProveNames, RestartDaemonSet, RewriteConfigMap, WaitForName, replaced
+from manifests.steps.files import edit_file, edit_yaml
+from manifests.steps.running import RestartContainers, RestartKubelet
 
 LOCAL = ("controller-manager.conf", "scheduler.conf", "kubelet.conf")
 READERS = {"controller-manager.conf": "kube-controller-manager", "scheduler.conf": "kube-scheduler"}

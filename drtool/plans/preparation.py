@@ -7,10 +7,10 @@ import re
 from drtool.core.check import EvidenceMissing
 from drtool.plans.site import Draft, NodeStep
 from manifests.editing import Change
-from manifests.host_steps import CreateFile, LoadModule, SetKernelValue, TurnSwapOff
 from manifests.mounts import fstab
 from manifests.node import Node
-from manifests.steps import edit_file
+from manifests.steps.files import edit_file
+from manifests.steps.host import CreateFile, LoadModule, SetKernelValue, TurnSwapOff
 
 SYSCTL, MODULES = "/etc/sysctl.d/99-drtool.conf", "/etc/modules-load.d/drtool.conf"
 FORWARD = "net.ipv4.ip_forward"

@@ -12,22 +12,22 @@ from drtool.core.errors import Refused, UsageError
 from drtool.plans import site
 from drtool.plans.site import Draft, NodeStep
 from manifests.addresses import Address, address_of
-from manifests.cluster_steps import (
+from manifests.document import Path
+from manifests.editing import Change, rewritten
+from manifests.kubeconfig import split_url
+from manifests.node import Node
+from manifests.steps.cluster import (
     RestartDaemonSet,
     RewriteConfigMap,
     WaitForApiserver,
     replaced,
     whole,
 )
-from manifests.document import Path
-from manifests.editing import Change, rewritten
-from manifests.kubeconfig import split_url
-from manifests.node import Node
-from manifests.running import StartControlPlane, StopControlPlane
-from manifests.steps import edit_file, edit_yaml
+from manifests.steps.files import edit_file, edit_yaml
+from manifests.steps.running import StartControlPlane, StopControlPlane
 from manifests.vip import virtual_addresses
-from snapshots.member_steps import UpdateMember
-from snapshots.steps import WaitForEtcd
+from snapshots.steps.data import WaitForEtcd
+from snapshots.steps.members import UpdateMember
 
 CONFIG_MAPS = (("kube-system", "kubeadm-config"), ("kube-system", "kube-proxy"), ("kube-public", "cluster-info"))
 PLAIN = ("/etc/hosts", "/var/lib/kubelet/kubeadm-flags.env", "/etc/default/kubelet", "/etc/sysconfig/kubelet")

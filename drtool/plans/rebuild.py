@@ -12,9 +12,9 @@ from drtool.plans.site import Draft, NodeStep
 from manifests.editing import Edit, Insert, Set
 from manifests.node import Node
 from manifests.pod import Component
-from manifests.steps import edit_yaml
-from snapshots.member_steps import AddMember, PromoteMember, RemoveMember
-from snapshots.steps import ClearMasterLeases, RebuildDataDir, WaitForEtcd
+from manifests.steps.files import edit_yaml
+from snapshots.steps.data import ClearMasterLeases, RebuildDataDir, WaitForEtcd
+from snapshots.steps.members import AddMember, PromoteMember, RemoveMember
 
 
 @dataclass(frozen=True, slots=True)

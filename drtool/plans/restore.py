@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from drtool.core.errors import CannotTell
 from drtool.plans import site
 from drtool.plans.site import Draft, NodeStep
-from manifests.cluster_steps import WaitForApiserver
 from manifests.node import Node
 from manifests.pod import Component
-from manifests.putting import PutFile, PutStaticPod
-from manifests.running import ParkStaticPod, RestartContainers, RestartKubelet, UnparkStaticPod
-from snapshots.steps import ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd
+from manifests.steps.cluster import WaitForApiserver
+from manifests.steps.putting import PutFile, PutStaticPod
+from manifests.steps.running import ParkStaticPod, RestartContainers, RestartKubelet, UnparkStaticPod
+from snapshots.steps.data import ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd
 
 PASSING = ("/registry/masterleases/", "/registry/events/", "/registry/peerserverleases/")
 CACHES = ("kube-controller-manager", "kube-scheduler")

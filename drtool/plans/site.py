@@ -14,12 +14,12 @@ from drtool.core.plan import Step
 from drtool.host.machine import Host
 from manifests.addresses import address_of
 from manifests.expected import AUTHORITIES, LEAVES, Leaf, apiserver_names, etcd_names, is_address
-from manifests.issuing_steps import IssueCertificate, Signer, Subject
 from manifests.kubeconfig import split_url
 from manifests.node import PKI, Node
 from manifests.pod import Component
-from manifests.running import Program
-from snapshots.steps import Access
+from manifests.steps.issuing import IssueCertificate, Signer, Subject
+from manifests.steps.running import Program
+from snapshots.steps.data import Access
 
 NodeStep = Step[Host]
 OWN_PORTS = {

@@ -17,7 +17,7 @@ from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans.site import Draft
-from manifests.steps import ChangeMode, ParkFile
+from manifests.steps.files import ChangeMode, ParkFile
 
 DAY = datetime(2026, 11, 30, tzinfo=UTC)
 

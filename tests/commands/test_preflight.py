@@ -13,7 +13,7 @@ from drtool.commands.preflight import plan, preflight
 from drtool.core.errors import CannotTell, Refused
 from drtool.host.root import Root
 from drtool.plans.catalogue import STEPS
-from manifests.host_steps import CreateFile, SetKernelValue
+from manifests.steps.host import CreateFile, SetKernelValue
 from tests.builders.tree import Tree
 from tests.fakes.host import rooted
 from tests.manifests.test_preflight import HEALTHY

@@ -20,10 +20,10 @@ from drtool.host.root import Root
 from manifests.certificates import read_pem
 from manifests.editing import Remove, Set, edit
 from manifests.issuing import issue, issue_authority, new_key
-from manifests.issuing_steps import IssueCertificate, IssueKubeletClient, Signer, Subject
-from manifests.running import ParkStaticPod, Program, UnparkStaticPod
-from manifests.steps import ChangeMode, ParkFile, edit_file
-from snapshots.steps import SwapDataDir
+from manifests.steps.files import ChangeMode, ParkFile, edit_file
+from manifests.steps.issuing import IssueCertificate, IssueKubeletClient, Signer, Subject
+from manifests.steps.running import ParkStaticPod, Program, UnparkStaticPod
+from snapshots.steps.data import SwapDataDir
 from tests.fakes.disk import DyingDisk
 from tests.fakes.host import PLAN, rooted
 

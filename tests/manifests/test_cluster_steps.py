@@ -9,7 +9,10 @@ import pytest
 from drtool.core.errors import Refused
 from drtool.host.machine import Host, TimedOut
 from manifests.api import Api, ApiSilent, identity, serves
-from manifests.cluster_steps import (
+from manifests.expected import SERVER
+from manifests.issuing import issue, new_key
+from manifests.kubeadm import Design, lay
+from manifests.steps.cluster import (
     ProveNames,
     RestartDaemonSet,
     RewriteConfigMap,
@@ -17,9 +20,6 @@ from manifests.cluster_steps import (
     WaitForName,
     replaced,
 )
-from manifests.expected import SERVER
-from manifests.issuing import issue, new_key
-from manifests.kubeadm import Design, lay
 from tests.builders.tree import Tree
 from tests.fakes.apiserver import FakeApiserver, apiserver
 from tests.fakes.host import rooted

@@ -7,7 +7,7 @@ import pytest
 
 from drtool.core.errors import DrtoolError, Refused
 from drtool.host.machine import Container, TimedOut
-from manifests.running import (
+from manifests.steps.running import (
     ParkStaticPod,
     Program,
     RestartContainers,

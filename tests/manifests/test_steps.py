@@ -6,7 +6,7 @@ import pytest
 
 from drtool.core.errors import Refused
 from manifests.editing import Set
-from manifests.steps import ChangeMode, ParkFile, PointLink, edit_yaml
+from manifests.steps.files import ChangeMode, ParkFile, PointLink, edit_yaml
 from tests.fakes.host import rooted
 
 DATA = b"a: x # c\nb: y\n"

@@ -13,8 +13,8 @@ from drtool.plans.catalogue import STEPS
 from drtool.plans.readdress import Peer, readdress
 from drtool.plans.site import Draft
 from manifests.kubeadm import Design
-from manifests.running import StartControlPlane, StopControlPlane
-from snapshots.member_steps import UpdateMember
+from manifests.steps.running import StartControlPlane, StopControlPlane
+from snapshots.steps.members import UpdateMember
 from tests.builders.tree import Tree, laid
 from tests.builders.whole import whole
 from tests.crash.test_kill_matrix import tree as contents

@@ -127,7 +127,7 @@ def test_a_node_is_restored_and_the_restore_taken_back(node: tuple[LiveNode, Sma
 
 def test_an_etcd_that_does_not_come_up_is_taken_back(node: tuple[LiveNode, SmallKubelet], tmp_path: Path) -> None:
     from drtool.core.errors import TakenBack
-    from snapshots.steps import WaitForEtcd
+    from snapshots.steps.data import WaitForEtcd
 
     live, kubelet = node
     live.fill(10)

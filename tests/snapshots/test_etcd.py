@@ -10,7 +10,7 @@ import pytest
 from drtool.core.errors import DrtoolError, Refused
 from snapshots import scratch
 from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused, EtcdUnreachable, Fields, SnapshotBroken, Status, blob, choose
-from snapshots.streamcheck import StreamCheck
+from snapshots.stream.check import StreamCheck
 from snapshots.take import whole
 from tests.builders.live_node import live_node
 from tests.fakes.tcp_proxy import tcp_proxy

@@ -10,7 +10,7 @@ import pytest
 from snapshots import amend, bolt, figures
 from snapshots.figures import Status
 from snapshots.mvcc import Revision, encode_revision
-from snapshots.streamcheck import StreamCheck
+from snapshots.stream.check import StreamCheck
 from snapshots.survey import survey, survey_in_halves
 from tests.builders import etcd_db
 from tests.etcd_server import find_etcd

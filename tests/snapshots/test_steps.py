@@ -12,8 +12,8 @@ from drtool.core.errors import Refused
 from drtool.host.machine import Host, TimedOut
 from snapshots import scratch
 from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused
-from snapshots.member_steps import AddMember, DisarmNoSpace, FreeSpace, RemoveMember, UpdateMember
-from snapshots.steps import Access, ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd, prefix_range
+from snapshots.steps.data import Access, ClearMasterLeases, CompareCounts, SwapDataDir, WaitForEtcd, prefix_range
+from snapshots.steps.members import AddMember, DisarmNoSpace, FreeSpace, RemoveMember, UpdateMember
 from tests.fakes.host import rooted
 
 NEW = ("http://127.0.0.9:2380",)

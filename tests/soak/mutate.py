@@ -20,7 +20,7 @@ from drtool.core.errors import DrtoolError
 from snapshots import amend, bolt, figures, hashkv, mvcc
 from snapshots.amend import Amendment
 from snapshots.mvcc import Revision, encode_revision
-from snapshots.streamcheck import StreamCheck
+from snapshots.stream.check import StreamCheck
 from tests.builders import etcd_db
 
 SECONDS = 20.0

@@ -11,9 +11,9 @@ from drtool.plans.fix.kubeconfigs import reissue_kubeconfig
 from drtool.plans.fix.kubelet import reissue_client
 from manifests.certificates import Certificate
 from manifests.expected import LEAVES, Leaf
-from manifests.issuing_steps import RequestCertificate
 from manifests.kubeconfig import split_url
 from manifests.node import PKI, Node
+from manifests.steps.issuing import RequestCertificate
 
 READERS = {
     "apiserver": "kube-apiserver",

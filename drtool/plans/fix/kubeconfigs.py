@@ -11,9 +11,9 @@ from drtool.plans.fix import Case, Repair, together
 from drtool.plans.fix.kubelet import reissue_client
 from manifests.editing import Edit, Set
 from manifests.expected import CLIENT, KUBECONFIGS, ClientConfig
-from manifests.issuing_steps import IssueKubeconfig, Subject
 from manifests.node import PKI, Node
-from manifests.steps import edit_yaml
+from manifests.steps.files import edit_yaml
+from manifests.steps.issuing import IssueKubeconfig, Subject
 
 RESTART = {"controller-manager.conf": "kube-controller-manager", "scheduler.conf": "kube-scheduler"}
 

@@ -10,10 +10,10 @@ from drtool.plans.fix import Case, Repair
 from manifests.certificates import Certificate
 from manifests.editing import Change, Edit, Set
 from manifests.expected import CLIENT
-from manifests.issuing_steps import IssueKubeletClient, Subject
 from manifests.kubelet_client import CURRENT, DIRECTORY
 from manifests.node import PKI, Node
-from manifests.steps import EditFile, PointLink, edit_file, edit_yaml
+from manifests.steps.files import EditFile, PointLink, edit_file, edit_yaml
+from manifests.steps.issuing import IssueKubeletClient, Subject
 
 CONFIG = "/etc/kubernetes/kubelet.conf"
 

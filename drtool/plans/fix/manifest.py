@@ -14,7 +14,7 @@ from manifests.editing import Edit, Remove, Set
 from manifests.kubeconfig import split_url
 from manifests.node import PKI, Node
 from manifests.pod import Component
-from manifests.steps import ParkFile, edit_yaml
+from manifests.steps.files import ParkFile, edit_yaml
 
 
 def park_copies(case: Case) -> Repair:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from drtool.plans import site
 from drtool.plans.fix import Case, Repair
 from drtool.plans.site import NodeStep
-from snapshots.member_steps import DisarmNoSpace, FreeSpace, RemoveMember
+from snapshots.steps.members import DisarmNoSpace, FreeSpace, RemoveMember
 
 
 def free_space(case: Case) -> Repair:

@@ -7,7 +7,7 @@ from drtool.plans.fix import Case, Repair
 from drtool.plans.fix.certificates import READERS
 from drtool.plans.fix.kubeconfigs import RESTART
 from manifests.expected import LEAVES
-from manifests.steps import ChangeMode
+from manifests.steps.files import ChangeMode
 
 
 def tighten(case: Case) -> Repair:

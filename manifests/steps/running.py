@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from drtool.core.errors import DrtoolError
 from drtool.host.machine import Host
-from manifests.steps import move_back, move_once
+from manifests.steps.files import move_back, move_once
 
 GRACE = {"etcd": 30}
 SHORT_GRACE = 5  # what a hard end costs the others is nothing: they keep no state

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from drtool.core.errors import Refused
 from drtool.host.machine import STATE, Host
-from manifests.running import Program, let_start, prove_stopped
+from manifests.steps.running import Program, let_start, prove_stopped
 
 
 def staged(plan: str, path: str) -> str:

@@ -22,7 +22,7 @@ from snapshots.bolt import BRANCH, FREELIST, HEADER, LEAF, MAX_DEPTH, NO_FREELIS
 from snapshots.crc import crc32c
 from snapshots.figures import Fault, Figures, Prefix, Status, Structure
 from snapshots.mvcc import TOMBSTONE_SIZE, checked_user_key, compacted, decode_revision
-from snapshots.streamrows import DELETED, END, Pages, Revisions
+from snapshots.stream.rows import DELETED, END, Pages, Revisions
 from snapshots.survey import freelist
 from snapshots.tally import MAX_FAULTS
 from snapshots.wire import Malformed

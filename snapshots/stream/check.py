@@ -1,7 +1,7 @@
 """Checks a snapshot while it streams past: trailing hash, structure, figures, in little memory and without a disk.
 
 The stream is the file's pages in order, so each page is checked alone when it passes: bounds, order of keys, KeyValues.
-What one page says of others is settled at the end, when all branches are known (see streamtree). A page that nothing
+What one page says of others is settled at the end, when all branches are known (see tree). A page that nothing
 refers to is free and says nothing, whatever it holds, so a fault counts only where the page is in use.
 
     check = StreamCheck("snapshot")
@@ -36,9 +36,9 @@ from snapshots.bolt import (
 from snapshots.crc import crc32c
 from snapshots.figures import Fault, Status, Structure
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
-from snapshots.streamleaves import leaves, take
-from snapshots.streamrows import MEMORY, NOTHING, Pages, Revisions, filled
-from snapshots.streamtree import settle
+from snapshots.stream.leaves import leaves, take
+from snapshots.stream.rows import MEMORY, NOTHING, Pages, Revisions, filled
+from snapshots.stream.tree import settle
 from snapshots.trailer import Trailer
 
 BATCH = 1 << 20

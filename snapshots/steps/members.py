@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from drtool.core.errors import DrtoolError, Refused
 from drtool.host.machine import Host
-from snapshots.steps import Access
+from snapshots.steps.data import Access
 
 if TYPE_CHECKING:
     from snapshots.etcd import Etcd, Member

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from snapshots.bolt import ELEMENT_SIZE, HEADER_SIZE, LEAF
 from snapshots.mvcc import NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
-from snapshots.streamrows import Pages, Revisions, addend, filled
+from snapshots.stream.rows import Pages, Revisions, addend, filled
 from snapshots.wire import Malformed
 
 KEY_TAG = 0x0A

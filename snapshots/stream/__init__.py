@@ -1,0 +1,1 @@
+"""A snapshot checked while it streams past, in little memory and without a disk."""
