@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
-from manifests.addresses import Address, address_of
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import Address, address_of
 from manifests.node import Node
 
 ETCD_LISTEN = ("listen-client-urls", "listen-peer-urls", "listen-metrics-urls")

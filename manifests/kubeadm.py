@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from manifests.expected import AUTHORITIES, KUBECONFIGS, LEAVES, ClientConfig, Leaf, apiserver_names, etcd_names
-from manifests.issuing import Issued, issue, issue_authority, new_key, private_pem, public_pem
+from manifests.pki.expected import AUTHORITIES, KUBECONFIGS, LEAVES, ClientConfig, Leaf, apiserver_names, etcd_names
+from manifests.pki.issuing import Issued, issue, issue_authority, new_key, private_pem, public_pem
 
 PKI = "/etc/kubernetes/pki"
 PRIORITY = 2000001000

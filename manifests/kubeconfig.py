@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from drtool.core.report import Evidence
-from manifests.certificates import Pem, read_pem
 from manifests.document import Document
+from manifests.pki.certificates import Pem, read_pem
 
 
 @dataclass(frozen=True)

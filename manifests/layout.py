@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from manifests.addresses import address_of
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 
 if TYPE_CHECKING:
     from manifests.node import Node

@@ -18,15 +18,15 @@ from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence
 from drtool.host.root import Entry, Root
 from manifests import live, logs
-from manifests.addresses import Address, Addresses, address_of, read_addresses
 from manifests.capture import Capture, capture
-from manifests.certificates import Certificate, Pem, read_pem
 from manifests.document import Document, Unparsable, line_text, parse
 from manifests.kubeconfig import Kubeconfig, read_kubeconfig
 from manifests.kubelet import Kubelet, Unit, kubelet_flags, read_unit
 from manifests.layout import Layout, detect
+from manifests.network.addresses import Address, Addresses, address_of, read_addresses
+from manifests.network.sockets import listening
+from manifests.pki.certificates import Certificate, Pem, read_pem
 from manifests.pod import Component, StaticPod, refusal, version
-from manifests.sockets import listening
 
 MANIFESTS = "/etc/kubernetes/manifests"
 PKI = "/etc/kubernetes/pki"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from drtool.core.check import EvidenceMissing
-from manifests.credentials import CLUSTER_CA
 from manifests.node import Node
-from manifests.trust import authorities
+from manifests.pki.credentials import CLUSTER_CA
+from manifests.pki.trust import authorities
 
 
 def same_cluster(node: Node, others: Iterable[Node]) -> Iterator[Node]:

@@ -16,8 +16,8 @@ from functools import cache
 
 import yaml
 
-from manifests.certificates import blocks, read_pem, withheld_block
 from manifests.document import Unparsable, parse
+from manifests.pki.certificates import blocks, read_pem, withheld_block
 
 WITHHELD = "withheld"
 PEM_FILES = (".crt", ".pem", ".key", ".pub", ".cer", ".cert")

@@ -21,8 +21,8 @@ from drtool.commands.check import Report
 from drtool.commands.scratch_marker import acts_on
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
-from manifests.credentials import credentials
 from manifests.identity import members
+from manifests.pki.credentials import credentials
 from tui.questions import questions
 from tui.running import Running
 from tui.screens.listing import Listing

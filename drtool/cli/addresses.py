@@ -13,7 +13,7 @@ from drtool.host.root import Root
 
 if TYPE_CHECKING:
     from drtool.commands.addresses import Judgement
-    from manifests.ranges import Capacity, Clash
+    from manifests.network.ranges import Capacity, Clash
 
 CLASH = 4
 

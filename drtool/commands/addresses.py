@@ -15,10 +15,10 @@ from drtool.core.errors import UsageError
 from drtool.core.report import Severity, Status
 from drtool.host.root import Root
 from manifests.document import Document, Unparsable, parse
+from manifests.network.ranges import Capacity, Clash, Layout, Problem, Range, capacities, clashes, problems, propose
+from manifests.network.routes import host_networks
 from manifests.node import Node, read
 from manifests.pod import Component
-from manifests.ranges import Capacity, Clash, Layout, Problem, Range, capacities, clashes, problems, propose
-from manifests.routes import host_networks
 
 MAX_PLAN = 1 << 20
 NETWORK = (

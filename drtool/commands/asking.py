@@ -22,8 +22,8 @@ from drtool.host.patience import together
 from drtool.host.probes import Answer, probe_all
 from drtool.host.root import Root
 from manifests import live
-from manifests.certificates import certificate_of, utc
 from manifests.node import Node
+from manifests.pki.certificates import certificate_of, utc
 
 OVERALL = 8.0
 UNITS = ("kubelet.service", "containerd.service", "crio.service", "docker.service", "cri-docker.service")

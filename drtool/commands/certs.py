@@ -10,11 +10,11 @@ from typing import Any
 from drtool.commands.capture import gather
 from drtool.core.errors import CannotTell
 from drtool.host.root import Root
-from manifests.certificates import Certificate, utc
-from manifests.credentials import Credential, credentials
-from manifests.expected import AUTHORITIES
-from manifests.kubelet_client import DIRECTORY
 from manifests.node import HOME_CONFIG, PKI, Node, seen
+from manifests.pki.certificates import Certificate, utc
+from manifests.pki.credentials import Credential, credentials
+from manifests.pki.expected import AUTHORITIES
+from manifests.pki.kubelet_client import DIRECTORY
 
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 

@@ -22,10 +22,10 @@ from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_o
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Severity, Status
 from drtool.host.root import Entry, Root
-from manifests.certificates import utc
 from manifests.etcd import data_directory, wal_directory
 from manifests.layout import Layout
 from manifests.node import EXPIRY_DAYS, Node, seen
+from manifests.pki.certificates import utc
 from snapshots.facts import DataDirectory, compared, look
 from snapshots.kept import decode
 

@@ -26,8 +26,8 @@ from drtool.commands.fetch import Shelf, db_pieces, node_bundle
 from drtool.commands.restore import Wanted, restore
 from drtool.core.errors import CannotOpen, DrtoolError, NotFound, Unsound
 from drtool.core.events import Listener, Progress, silent
-from manifests.expected import CLIENT, SERVER
-from manifests.issuing import issue, issue_authority, new_key
+from manifests.pki.expected import CLIENT, SERVER
+from manifests.pki.issuing import issue, issue_authority, new_key
 from snapshots import hashkv, inventory, mvcc, scratch
 from snapshots.bundle import Bundle
 from snapshots.catalog import Backup, Record, Report, report_name

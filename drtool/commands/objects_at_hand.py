@@ -11,7 +11,7 @@ from drtool.core.report import Evidence
 from drtool.host.root import Root
 from manifests.identity import members
 from manifests.node import Node
-from manifests.serving import API_SERVER, serving
+from manifests.pki.serving import API_SERVER, serving
 from snapshots import bolt as bbolt
 from snapshots import mvcc
 from snapshots.facts import DataDirectory

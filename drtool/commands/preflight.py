@@ -16,7 +16,7 @@ from drtool.core.report import Finding, Outcome, Severity, Status
 from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans.preparation import preparation
-from manifests.clones import compare
+from manifests.host.clones import compare
 from manifests.node import Node, seen
 
 

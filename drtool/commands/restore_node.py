@@ -21,7 +21,7 @@ from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.restore import need_etcd, restore
-from manifests.addresses import address_of
+from manifests.network.addresses import address_of
 from manifests.node import PKI, Node, read
 from manifests.pod import image_tag
 from snapshots import mvcc, versions

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from drtool.commands.scratch_kubelet import MANIFEST, Kubelet
 from drtool.commands.scratch_node import ScratchNode
 from drtool.core.errors import DrtoolError, NotFound
-from manifests.issuing import Issued
 from manifests.kubeadm import kernel_addresses, lay
+from manifests.pki.issuing import Issued
 from snapshots import restore
 from snapshots.etcd import Etcd
 from snapshots.membership import NewMember, new_cluster

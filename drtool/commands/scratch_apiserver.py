@@ -20,8 +20,8 @@ from pathlib import Path
 from drtool.core.errors import DrtoolError, NotFound, Unsound
 from manifests.api import Api, Identity
 from manifests.document import Unparsable, parse
-from manifests.expected import CLIENT, SERVER
-from manifests.issuing import issue, issue_authority, new_key
+from manifests.pki.expected import CLIENT, SERVER
+from manifests.pki.issuing import issue, issue_authority, new_key
 from manifests.pod import Component, Flag, StaticPod
 from snapshots.bundle import Bundle
 from snapshots.etcd import EtcdAccess

@@ -27,7 +27,7 @@ from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import DrtoolError
 from drtool.host.root import Root
 from drtool.host.writing import write
-from manifests.addresses import Addresses, address_of
+from manifests.network.addresses import Addresses, address_of
 from manifests.node import read
 from manifests.pod import Component
 from snapshots.scratch import STOP_TIMEOUT

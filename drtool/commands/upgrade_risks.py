@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from drtool.core.check import EvidenceMissing
-from manifests.credentials import credentials
 from manifests.node import Node
+from manifests.pki.credentials import credentials
 from manifests.pod import Component
 from manifests.releases import apis
 from manifests.releases.tables import State, explain_flag, explain_gate, explain_plugin, split_gates

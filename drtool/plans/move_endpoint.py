@@ -13,10 +13,10 @@ from drtool.core.errors import UsageError
 from drtool.plans import site
 from drtool.plans.readdress import CONFIG_MAPS, KUBEADM, text_changes
 from drtool.plans.site import Draft, NodeStep
-from manifests.addresses import address_of
 from manifests.document import Path
 from manifests.editing import rewritten
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from manifests.node import Node
 from manifests.steps.cluster import ProveNames, RestartDaemonSet, RewriteConfigMap, WaitForName, replaced
 from manifests.steps.files import edit_file, edit_yaml

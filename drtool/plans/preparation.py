@@ -7,7 +7,7 @@ import re
 from drtool.core.check import EvidenceMissing
 from drtool.plans.site import Draft, NodeStep
 from manifests.editing import Change
-from manifests.mounts import fstab
+from manifests.host.mounts import fstab
 from manifests.node import Node
 from manifests.steps.files import edit_file
 from manifests.steps.host import CreateFile, LoadModule, SetKernelValue, TurnSwapOff

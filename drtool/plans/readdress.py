@@ -11,10 +11,11 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.errors import Refused, UsageError
 from drtool.plans import site
 from drtool.plans.site import Draft, NodeStep
-from manifests.addresses import Address, address_of
 from manifests.document import Path
 from manifests.editing import Change, rewritten
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import Address, address_of
+from manifests.network.vip import virtual_addresses
 from manifests.node import Node
 from manifests.steps.cluster import (
     RestartDaemonSet,
@@ -25,7 +26,6 @@ from manifests.steps.cluster import (
 )
 from manifests.steps.files import edit_file, edit_yaml
 from manifests.steps.running import StartControlPlane, StopControlPlane
-from manifests.vip import virtual_addresses
 from snapshots.steps.data import WaitForEtcd
 from snapshots.steps.members import UpdateMember
 

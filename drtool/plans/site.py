@@ -12,10 +12,10 @@ from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import CannotTell, Refused
 from drtool.core.plan import Step
 from drtool.host.machine import Host
-from manifests.addresses import address_of
-from manifests.expected import AUTHORITIES, LEAVES, Leaf, apiserver_names, etcd_names, is_address
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from manifests.node import PKI, Node
+from manifests.pki.expected import AUTHORITIES, LEAVES, Leaf, apiserver_names, etcd_names, is_address
 from manifests.pod import Component
 from manifests.steps.issuing import IssueCertificate, Signer, Subject
 from manifests.steps.running import Program

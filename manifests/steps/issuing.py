@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from drtool.core.errors import Refused
 from drtool.host.machine import Host
 from manifests.editing import Edit, Set, changed, edit
-from manifests.issuing import Issued, PrivateKey, issue, load_private, new_key, private_pem, request
+from manifests.pki.certificates import UNREADABLE
+from manifests.pki.issuing import Issued, PrivateKey, issue, load_private, new_key, private_pem, request
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Signer:
         try:
             certificate = x509.load_pem_x509_certificate(host.read(self.certificate))
             key = load_private(host.read(self.key))
-        except (OSError, ValueError, TypeError) as broken:
+        except (OSError, *UNREADABLE) as broken:
             raise Refused(f"the CA {self.certificate} with {self.key} cannot sign: {broken}") from broken
         if not _is_pair(certificate, key):
             raise Refused(f"{self.key} is not the key of {self.certificate}", "look for the right CA key in a backup")

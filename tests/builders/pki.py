@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 import yaml
 
-from manifests.expected import KUBECONFIGS, LEAVES, Leaf, apiserver_names, etcd_names
-from manifests.issuing import Issued, issue, issue_authority, new_key
+from manifests.pki.expected import KUBECONFIGS, LEAVES, Leaf, apiserver_names, etcd_names
+from manifests.pki.issuing import Issued, issue, issue_authority, new_key
 from tests.builders.tree import BORN, Tree
 
 PKI = "/etc/kubernetes/pki"

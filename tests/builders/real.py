@@ -13,9 +13,9 @@ import pytest
 from cryptography import x509
 
 from drtool.host.archive import unpack
-from manifests.expected import AUTHORITIES
-from manifests.issuing import Issued, load_private
 from manifests.kubeadm import Design
+from manifests.pki.expected import AUTHORITIES
+from manifests.pki.issuing import Issued, load_private
 from tests.builders.tree import Tree
 
 SHARED = Path(__file__).parents[3] / "shared" / "trees"

@@ -14,9 +14,9 @@ from tempfile import mkdtemp
 from drtool.core.check import load, run
 from drtool.core.report import Outcome
 from drtool.host.root import Root
-from manifests.issuing import Issued
 from manifests.kubeadm import Design, kernel_addresses, lay
 from manifests.node import Node, read
+from manifests.pki.issuing import Issued
 
 NOW = datetime(2026, 12, 15, tzinfo=UTC)
 BORN = datetime(2026, 11, 30, 4, tzinfo=UTC)

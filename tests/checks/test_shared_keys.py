@@ -8,8 +8,8 @@ import pytest
 
 from drtool.checks import Case
 from drtool.checks.apiserver import front_proxy_pair, sa_issuer_changed, sa_pair_broken
-from manifests.issuing import new_key, private_pem, public_pem
 from manifests.kubeadm import Design
+from manifests.pki.issuing import new_key, private_pem, public_pem
 from tests.builders.pki import PKI, new_authority, reissue
 from tests.builders.tree import Tree, laid
 

@@ -17,9 +17,9 @@ from drtool.host.disk import Disk
 from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
 from drtool.host.root import Root
-from manifests.certificates import read_pem
 from manifests.editing import Remove, Set, edit
-from manifests.issuing import issue, issue_authority, new_key
+from manifests.pki.certificates import read_pem
+from manifests.pki.issuing import issue, issue_authority, new_key
 from manifests.steps.files import ChangeMode, ParkFile, edit_file
 from manifests.steps.issuing import IssueCertificate, IssueKubeletClient, Signer, Subject
 from manifests.steps.running import ParkStaticPod, Program, UnparkStaticPod

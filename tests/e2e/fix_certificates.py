@@ -9,7 +9,7 @@ EXPIRE = """
 from datetime import timedelta
 from pathlib import Path
 from cryptography import x509
-from manifests.issuing import Issued, issue, load_private
+from manifests.pki.issuing import Issued, issue, load_private
 pki = Path("/etc/kubernetes/pki")
 def load(name):
     certificate, key = ((pki / f"{name}.{half}").read_bytes() for half in ("crt", "key"))

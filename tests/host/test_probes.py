@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from drtool.host.probes import Target, probe, probe_all
-from manifests.issuing import Issued, issue, issue_authority, new_key
+from manifests.pki.issuing import Issued, issue, issue_authority, new_key
 
 PATIENT = 20.0
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from manifests.issuing import issue_authority, new_key
 from manifests.kubeadm import Design
+from manifests.pki.issuing import issue_authority, new_key
 from tests.builders.pki import (
     CURRENT,
     DAY,

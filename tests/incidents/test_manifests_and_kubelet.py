@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core.report import Status
-from manifests.clones import compare
+from manifests.host.clones import compare
 from manifests.kubeadm import Design
 from tests.builders.tree import Tree, laid, outcomes
 from tests.incidents.nodes import causes, each_single, faults, node_tree, warned

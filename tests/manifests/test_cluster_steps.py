@@ -9,9 +9,9 @@ import pytest
 from drtool.core.errors import Refused
 from drtool.host.machine import Host, TimedOut
 from manifests.api import Api, ApiSilent, identity, serves
-from manifests.expected import SERVER
-from manifests.issuing import issue, new_key
 from manifests.kubeadm import Design, lay
+from manifests.pki.expected import SERVER
+from manifests.pki.issuing import issue, new_key
 from manifests.steps.cluster import (
     ProveNames,
     RestartDaemonSet,

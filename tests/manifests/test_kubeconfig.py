@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifests.document import Unparsable, parse
-from manifests.issuing import issue, issue_authority, new_key
 from manifests.kubeconfig import Kubeconfig, read_kubeconfig, split_url
+from manifests.pki.issuing import issue, issue_authority, new_key
 
 CA = issue_authority("kubernetes", datetime(2026, 11, 30, tzinfo=UTC), new_key("ECDSA-P256"))
 CLIENT = issue(CA, "system:node:cp-1", ("clientAuth",), datetime(2026, 11, 30, tzinfo=UTC), new_key("ECDSA-P256"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manifests.ranges import Layout, Range, capacities, clashes, problems, propose, usable
+from manifests.network.ranges import Layout, Range, capacities, clashes, problems, propose, usable
 
 
 def layout(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manifests.certificates import read_pem
 from manifests.document import Unparsable, parse
-from manifests.issuing import new_key, private_pem
+from manifests.pki.certificates import read_pem
+from manifests.pki.issuing import new_key, private_pem
 from manifests.redaction import Redaction
 
 KEY = private_pem(new_key("RSA-2048"))

@@ -18,8 +18,8 @@ from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans.catalogue import STEPS
-from manifests.expected import CLIENT, SERVER
-from manifests.issuing import issue, issue_authority, new_key
+from manifests.pki.expected import CLIENT, SERVER
+from manifests.pki.issuing import issue, issue_authority, new_key
 from tests.builders.tree import BORN, NOW, Tree, laid
 from tests.crash.test_kill_matrix import tree as contents
 from tests.fakes.host import FakeServices, rooted

@@ -20,7 +20,7 @@ from drtool.host.journal import DiskJournal
 from drtool.host.machine import Container, Host
 from drtool.host.processes import Proc
 from drtool.host.root import Root
-from manifests.issuing import issue_authority, new_key
+from manifests.pki.issuing import issue_authority, new_key
 from snapshots import scratch
 from snapshots.etcd import Etcd
 from tests.builders.etcd_db import key_bucket, snapshot

@@ -8,7 +8,7 @@ import pytest
 
 from drtool.core.errors import CannotTell, Refused
 from drtool.plans import site
-from manifests.expected import LEAVES
+from manifests.pki.expected import LEAVES
 from tests.builders.real import real
 from tests.builders.tree import Tree, laid
 

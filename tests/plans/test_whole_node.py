@@ -15,8 +15,8 @@ from drtool.config import Config
 from drtool.core.errors import CannotTell, Refused
 from drtool.core.plan import carry_out, encode, undo
 from drtool.host.journal import DiskJournal
-from manifests.issuing import new_key, public_pem
 from manifests.node import read
+from manifests.pki.issuing import new_key, public_pem
 from snapshots.etcd import Etcd
 from tests.builders.live_node import LiveNode, live_node
 from tests.commands.backing import config_for, run

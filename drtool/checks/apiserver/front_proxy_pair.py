@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
-from manifests.certificates import Certificate, Pem
-from manifests.credentials import Credential, credentials
 from manifests.node import Node
 from manifests.peers import same_cluster
-from manifests.trust import authorities, trusted
+from manifests.pki.certificates import Certificate, Pem
+from manifests.pki.credentials import Credential, credentials
+from manifests.pki.trust import authorities, trusted
 
 SEVERITY = Severity.ERROR
 FIX = Fix("drtool fix front-proxy-pair", "issues the front proxy's client certificate anew under its CA")

@@ -15,8 +15,8 @@ from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.node import Node
 from manifests.peers import same_cluster
+from manifests.pki.service_accounts import configured_issuers, issuers
 from manifests.pod import Flag
-from manifests.service_accounts import configured_issuers, issuers
 
 SEVERITY = Severity.ERROR
 REFUSED = re.compile(r"invalid bearer token|unexpected issuer|issued by a different|invalid issuer")

@@ -14,7 +14,7 @@ from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.node import Node
 from manifests.peers import same_cluster
-from manifests.service_accounts import signers, verifying_keys
+from manifests.pki.service_accounts import signers, verifying_keys
 
 SEVERITY = Severity.ERROR
 

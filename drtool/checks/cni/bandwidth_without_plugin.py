@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import used
+from manifests.network.cni import used
 from snapshots.registry.cluster import evidence
 
 SEVERITY = Severity.WARNING

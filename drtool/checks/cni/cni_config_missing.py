@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import SUFFIXES, conf_dir, networks
-from manifests.cni_plugins import plugin_of
+from manifests.network.cni import SUFFIXES, conf_dir, networks
+from manifests.network.cni_plugins import plugin_of
 from snapshots.registry.cluster import evidence
 
 SEVERITY = Severity.ERROR

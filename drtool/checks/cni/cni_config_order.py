@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import Network, bin_dirs, installed, networks
-from manifests.cni_plugins import WRAPPERS, plugin_of
+from manifests.network.cni import Network, bin_dirs, installed, networks
+from manifests.network.cni_plugins import WRAPPERS, plugin_of
 from manifests.node import Node
 from snapshots.registry.cluster import evidence
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import Network, used
+from manifests.network.cni import Network, used
 from snapshots.registry.cluster import evidence
 from snapshots.registry.tables.cells import dicts
 

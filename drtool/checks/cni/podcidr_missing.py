@@ -18,8 +18,8 @@ from ipaddress import ip_network
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni_plugins import gives_out_addresses
 from manifests.messages import last_said
+from manifests.network.cni_plugins import gives_out_addresses
 from manifests.node import Node
 from manifests.pod import Component
 from snapshots.checks.cni.podcidr_missing import find as over_objects

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
-from manifests.cni_plugins import gives_out_addresses
 from manifests.messages import last_said
+from manifests.network.cni_plugins import gives_out_addresses
 from snapshots.checks.cni import podcidr_outside as over_objects
 
 SEVERITY = Severity.ERROR

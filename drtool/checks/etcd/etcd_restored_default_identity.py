@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from drtool.checks import Case
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import address_of
 from manifests.identity import endpoint, members
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from snapshots.cluster import Member
 
 SEVERITY = Severity.ERROR

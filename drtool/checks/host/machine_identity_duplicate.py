@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from drtool.checks import Case
 from drtool.core.check import NotApplicable
 from drtool.core.report import Finding, Severity
-from manifests.clones import compare
+from manifests.host.clones import compare
 
 SEVERITY = Severity.ERROR
 EXPLAINS = ("podcidr-duplicate", "node-name-mismatch")

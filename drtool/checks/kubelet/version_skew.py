@@ -14,8 +14,8 @@ from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
 from drtool.core.skew import kubelet_may_lag
-from manifests.addresses import address_of
 from manifests.installed import kubelet_release
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

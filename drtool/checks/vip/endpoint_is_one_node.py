@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from drtool.checks import Case
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.addresses import Address, address_of
 from manifests.identity import members, own_places, url_addresses
 from manifests.kubeconfig import split_url
 from manifests.layout import Layout
+from manifests.network.addresses import Address, address_of
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

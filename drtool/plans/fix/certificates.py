@@ -9,10 +9,10 @@ from drtool.plans import site
 from drtool.plans.fix import Case, Repair, together
 from drtool.plans.fix.kubeconfigs import reissue_kubeconfig
 from drtool.plans.fix.kubelet import reissue_client
-from manifests.certificates import Certificate
-from manifests.expected import LEAVES, Leaf
 from manifests.kubeconfig import split_url
 from manifests.node import PKI, Node
+from manifests.pki.certificates import Certificate
+from manifests.pki.expected import LEAVES, Leaf
 from manifests.steps.issuing import RequestCertificate
 
 READERS = {

@@ -10,8 +10,8 @@ from drtool.plans import site
 from drtool.plans.fix import Case, Repair, together
 from drtool.plans.fix.kubelet import reissue_client
 from manifests.editing import Edit, Set
-from manifests.expected import CLIENT, KUBECONFIGS, ClientConfig
 from manifests.node import PKI, Node
+from manifests.pki.expected import CLIENT, KUBECONFIGS, ClientConfig
 from manifests.steps.files import edit_yaml
 from manifests.steps.issuing import IssueKubeconfig, Subject
 

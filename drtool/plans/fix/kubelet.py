@@ -7,11 +7,11 @@ import re
 from drtool.core.errors import Refused
 from drtool.plans import site
 from drtool.plans.fix import Case, Repair
-from manifests.certificates import Certificate
 from manifests.editing import Change, Edit, Set
-from manifests.expected import CLIENT
-from manifests.kubelet_client import CURRENT, DIRECTORY
 from manifests.node import PKI, Node
+from manifests.pki.certificates import Certificate
+from manifests.pki.expected import CLIENT
+from manifests.pki.kubelet_client import CURRENT, DIRECTORY
 from manifests.steps.files import EditFile, PointLink, edit_file, edit_yaml
 from manifests.steps.issuing import IssueKubeletClient, Subject
 

@@ -8,10 +8,10 @@ from drtool.plans.fix import Case, Repair, together
 from drtool.plans.rebuild import flag_edits
 from drtool.plans.restore import parking
 from drtool.plans.site import NodeStep
-from manifests.addresses import address_of
 from manifests.document import Path
 from manifests.editing import Edit, Remove, Set
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from manifests.node import PKI, Node
 from manifests.pod import Component
 from manifests.steps.files import ParkFile, edit_yaml

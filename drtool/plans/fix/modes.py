@@ -6,7 +6,7 @@ from drtool.plans import site
 from drtool.plans.fix import Case, Repair
 from drtool.plans.fix.certificates import READERS
 from drtool.plans.fix.kubeconfigs import RESTART
-from manifests.expected import LEAVES
+from manifests.pki.expected import LEAVES
 from manifests.steps.files import ChangeMode
 
 

@@ -9,7 +9,7 @@ Fix: correct --advertise-address in kube-apiserver.yaml, and re-issue apiserver.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.addresses import address_of
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

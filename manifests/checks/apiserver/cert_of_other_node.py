@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.credentials import credentials
 from manifests.node import Node
-from manifests.serving import own_names, strangers
+from manifests.pki.credentials import credentials
+from manifests.pki.serving import own_names, strangers
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("san-missing-own-address", "san-missing-endpoint", "san-missing-service-address")

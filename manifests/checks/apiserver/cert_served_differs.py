@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Finding, Layer, Severity
-from manifests.certificates import Certificate
 from manifests.kubeconfig import split_url
 from manifests.live import ProbeAnswer
 from manifests.node import Node
-from manifests.serving import API_SERVER, ETCD_PEER, ETCD_SERVER, serving
+from manifests.pki.certificates import Certificate
+from manifests.pki.serving import API_SERVER, ETCD_PEER, ETCD_SERVER, serving
 
 SEVERITY = Severity.ERROR
 PEER_FLAGS, CLIENT_FLAGS = ("listen-peer-urls",), ("listen-client-urls", "advertise-client-urls")

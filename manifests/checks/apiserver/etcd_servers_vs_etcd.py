@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.addresses import address_of
 from manifests.identity import of_other_members
 from manifests.kubeconfig import split_url
 from manifests.layout import Layout
+from manifests.network.addresses import address_of
 from manifests.node import Node
 from manifests.pod import Component, Flag
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Fix, Severity
-from manifests.credentials import Credential, credentials
 from manifests.node import Node
-from manifests.trust import authorities, outdated, trusted
+from manifests.pki.credentials import Credential, credentials
+from manifests.pki.trust import authorities, outdated, trusted
 
 SEVERITY = Severity.CRITICAL
 # whatever else an alien certificate says, it is replaced as a whole

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Fix, Layer, Severity
-from manifests.credentials import Credential, credentials, private_half
-from manifests.expected import AUTHORITIES
 from manifests.node import PKI, Node
-from manifests.trust import trusted
+from manifests.pki.credentials import Credential, credentials, private_half
+from manifests.pki.expected import AUTHORITIES
+from manifests.pki.trust import trusted
 
 SEVERITY = Severity.CRITICAL
 FIX = Fix("drtool fix key-pair-mismatch", "issues the pair anew with the same names")

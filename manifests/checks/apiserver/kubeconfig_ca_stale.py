@@ -9,9 +9,9 @@ Fix: write the kubeconfigs anew: `kubeadm init phase kubeconfig all`; people's c
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Fix, Layer, Severity
-from manifests.credentials import CLUSTER_CA
 from manifests.node import HOME_CONFIG, Node
-from manifests.trust import authorities, outdated
+from manifests.pki.credentials import CLUSTER_CA
+from manifests.pki.trust import authorities, outdated
 
 SEVERITY = Severity.ERROR
 FILES = {

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
-from manifests.addresses import Address, address_of
 from manifests.identity import endpoint, members
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import Address, address_of
+from manifests.network.vip import virtual_addresses
 from manifests.node import Node
-from manifests.serving import API_SERVER, serving
-from manifests.vip import virtual_addresses
+from manifests.pki.serving import API_SERVER, serving
 
 SEVERITY = Severity.ERROR
 FILES = {

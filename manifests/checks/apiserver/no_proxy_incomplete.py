@@ -17,11 +17,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Layer, Severity
-from manifests.addresses import address_of
 from manifests.identity import endpoint, of_other_members
 from manifests.installed import layer_of
 from manifests.kubeconfig import split_url
 from manifests.kubelet import read_environment
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

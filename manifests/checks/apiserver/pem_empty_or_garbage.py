@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Layer, Severity
-from manifests.certificates import Pem
-from manifests.credentials import credentials
-from manifests.expected import AUTHORITIES
 from manifests.node import PKI, Node
+from manifests.pki.certificates import Pem
+from manifests.pki.credentials import credentials
+from manifests.pki.expected import AUTHORITIES
 
 SEVERITY = Severity.CRITICAL
 KUBECONFIGS = {

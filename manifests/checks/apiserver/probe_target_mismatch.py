@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
-from manifests.addresses import address_of
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from manifests.node import Node
 from manifests.pod import Component, Probe
 

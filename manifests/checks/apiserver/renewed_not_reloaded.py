@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.certificates import utc
-from manifests.credentials import Credential, credentials
 from manifests.live import moment
 from manifests.logs import Line
 from manifests.messages import CONTROL_PLANE, said
 from manifests.node import Node
+from manifests.pki.certificates import utc
+from manifests.pki.credentials import Credential, credentials
 from manifests.started import started
 
 SEVERITY = Severity.CRITICAL

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.host.ownership import Files, Identity
 from manifests.installed import layer_of
 from manifests.node import Node
-from manifests.ownership import Files, Identity
 from manifests.pod import Component
 
 SEVERITY = Severity.CRITICAL

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.balancer import ends_tls
 from manifests.kubeconfig import split_url
+from manifests.network.balancer import ends_tls
 from manifests.node import Node
-from manifests.serving import API_SERVER, serving
+from manifests.pki.serving import API_SERVER, serving
 
 SEVERITY = Severity.ERROR
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Fix, Severity
-from manifests.addresses import address_of
+from manifests.network.addresses import address_of
 from manifests.node import Node
-from manifests.serving import dialled
+from manifests.pki.serving import dialled
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("san-missing-endpoint", "san-missing-service-address")  # one certificate, issued anew once

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Fix, Severity
-from manifests.expected import service_address
 from manifests.node import Node
-from manifests.serving import API_SERVER, serving
+from manifests.pki.expected import service_address
+from manifests.pki.serving import API_SERVER, serving
 
 SEVERITY = Severity.ERROR
 NAMES = ("kubernetes.default.svc",)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import BIN_DIR, bin_dirs, installed, used
+from manifests.network.cni import BIN_DIR, bin_dirs, installed, used
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

@@ -10,7 +10,7 @@ Fix: install the plugins (package kubernetes-cni or containernetworking-plugins,
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import bin_dirs, installed, used
+from manifests.network.cni import bin_dirs, installed, used
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

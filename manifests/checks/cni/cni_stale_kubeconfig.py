@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cni import conf_dir
-from manifests.credentials import CLUSTER_CA
 from manifests.document import Document, Unparsable, parse
 from manifests.kubeconfig import read_kubeconfig
+from manifests.network.cni import conf_dir
 from manifests.node import Node
+from manifests.pki.credentials import CLUSTER_CA
 
 SEVERITY = Severity.ERROR
 EXPLAINS = ("node-network-unavailable",)

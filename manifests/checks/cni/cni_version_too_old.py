@@ -8,7 +8,7 @@ Fix: set cniVersion in the file; the plugins must know it.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.cni import used
+from manifests.network.cni import used
 from manifests.node import Node
 
 SEVERITY = Severity.WARNING

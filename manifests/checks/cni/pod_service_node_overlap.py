@@ -12,8 +12,8 @@ from itertools import combinations
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.network.routes import host_networks
 from manifests.node import Node
-from manifests.routes import host_networks
 
 SEVERITY = Severity.ERROR
 Range = tuple[str, IPv4Network | IPv6Network, Evidence]

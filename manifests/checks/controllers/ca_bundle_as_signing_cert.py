@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
 from manifests.node import Node
-from manifests.trust import authorities
+from manifests.pki.trust import authorities
 
 SEVERITY = Severity.ERROR
 FLAGS = (

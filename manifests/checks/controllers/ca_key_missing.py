@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.credentials import private_half
-from manifests.expected import AUTHORITIES
 from manifests.layout import Layout
 from manifests.node import PKI, Node
+from manifests.pki.credentials import private_half
+from manifests.pki.expected import AUTHORITIES
 
 SEVERITY = Severity.INFO
 

@@ -13,9 +13,9 @@ on a node that has ca.key, then a restart; `drtool fix cert-expired` does both.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.certificates import utc
 from manifests.node import Node
-from manifests.validity import Term, cas, leaves
+from manifests.pki.certificates import utc
+from manifests.pki.validity import Term, cas, leaves
 
 SEVERITY = Severity.CRITICAL
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.certificates import utc
 from manifests.node import Node
-from manifests.validity import cas, leaves
+from manifests.pki.certificates import utc
+from manifests.pki.validity import cas, leaves
 
 SEVERITY = Severity.WARNING
 

@@ -9,9 +9,9 @@ Fix: correct the clock first (chronyc tracking, timedatectl); only then re-issue
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.certificates import utc
 from manifests.node import Node
-from manifests.validity import SKEW, cas, leaves
+from manifests.pki.certificates import utc
+from manifests.pki.validity import SKEW, cas, leaves
 
 SEVERITY = Severity.CRITICAL
 

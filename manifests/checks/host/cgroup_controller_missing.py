@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.cgroups import CONTROLLERS
+from manifests.host.cgroups import CONTROLLERS
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

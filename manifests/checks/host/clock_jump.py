@@ -15,12 +15,12 @@ from datetime import timedelta
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.certificates import utc
 from manifests.live import moment
 from manifests.logs import Line
 from manifests.messages import JOURNALS, said
 from manifests.node import Node
-from manifests.validity import SKEW, cas, leaves
+from manifests.pki.certificates import utc
+from manifests.pki.validity import SKEW, cas, leaves
 
 SEVERITY = Severity.WARNING
 EXPLAINS = ("cert-not-yet-valid", "renewed-not-reloaded")

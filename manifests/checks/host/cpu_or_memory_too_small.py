@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Finding, Severity
-from manifests.machine import cpus, memory
+from manifests.host.machine import cpus, memory
 from manifests.node import Node
 
 SEVERITY = Severity.WARNING

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.host.space import complaints, out_of_inodes, relevant, threshold
 from manifests.live import Filesystem
 from manifests.logs import Line
 from manifests.messages import last_said
 from manifests.node import Node
-from manifests.space import complaints, out_of_inodes, relevant, threshold
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = (

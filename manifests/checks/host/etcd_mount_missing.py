@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.mounts import fstab, mounted
+from manifests.host.mounts import fstab, mounted
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

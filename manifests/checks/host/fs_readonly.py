@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.checks.host.disk_full import EXPLAINS as CONSEQUENCES
+from manifests.host.mounts import mounted, over
 from manifests.layout import Layout
 from manifests.messages import last_said
-from manifests.mounts import mounted, over
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

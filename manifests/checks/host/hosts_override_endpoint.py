@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import Address, address_of
 from manifests.identity import certified, endpoint, members
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import Address, address_of
+from manifests.network.vip import virtual_addresses
 from manifests.node import Node
-from manifests.vip import virtual_addresses
 
 SEVERITY = Severity.ERROR
 EXPLAINS = ("lb-hairpin", "component-not-ready")

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
 from manifests.checks.host.disk_full import EXPLAINS as CONSEQUENCES
+from manifests.host.space import complaints, relevant, threshold
 from manifests.messages import last_said
 from manifests.node import Node
-from manifests.space import complaints, relevant, threshold
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = CONSEQUENCES

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.addresses import Address
 from manifests.identity import of_other_members, own_places
+from manifests.network.addresses import Address
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import Address, address_of
+from manifests.network.addresses import Address, address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import address_of
 from manifests.layout import Layout
 from manifests.live import Listener
 from manifests.logs import Line
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

@@ -10,9 +10,9 @@ Fix: `swapoff -a`, take swap out of /etc/fstab and mask its units; or failSwapOn
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.host.mounts import fstab
 from manifests.installed import kubelet_configuration
 from manifests.messages import last_said
-from manifests.mounts import fstab
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

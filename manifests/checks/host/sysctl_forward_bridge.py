@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import address_of
-from manifests.mounts import mounted
+from manifests.host.mounts import mounted
+from manifests.network.addresses import address_of
 from manifests.node import KUBEADM_CONFIGS, Node
 
 SEVERITY = Severity.ERROR

@@ -10,7 +10,7 @@ Fix: boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or set failCgroup
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.cgroups import hierarchy
+from manifests.host.cgroups import hierarchy
 from manifests.installed import kubelet_configuration, kubelet_release
 from manifests.node import Node
 

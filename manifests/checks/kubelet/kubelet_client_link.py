@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.certificates import utc
-from manifests.credentials import CLUSTER_CA
 from manifests.kubeconfig import Kubeconfig
-from manifests.kubelet_client import CURRENT, rotated, rotates
 from manifests.layout import Layout
 from manifests.node import Node
-from manifests.trust import authorities, trusted
+from manifests.pki.certificates import utc
+from manifests.pki.credentials import CLUSTER_CA
+from manifests.pki.kubelet_client import CURRENT, rotated, rotates
+from manifests.pki.trust import authorities, trusted
 
 SEVERITY = Severity.CRITICAL
 MEMORY = ("/run/", "/var/run/")

@@ -15,7 +15,7 @@ from typing import Any
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.machine import cpus
+from manifests.host.machine import cpus
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

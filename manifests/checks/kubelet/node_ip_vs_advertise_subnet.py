@@ -13,9 +13,9 @@ from ipaddress import ip_network
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
-from manifests.addresses import Address, address_of
+from manifests.network.addresses import Address, address_of
 from manifests.node import Node
-from manifests.serving import API_SERVER, serving
+from manifests.pki.serving import API_SERVER, serving
 
 SEVERITY = Severity.WARNING
 EXPLAINS = ("san-missing-own-address",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.machine import cpus, memory
+from manifests.host.machine import cpus, memory
 from manifests.node import Node
 from manifests.quantity import quantity
 

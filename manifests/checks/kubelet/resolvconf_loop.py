@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
-from manifests.addresses import address_of
 from manifests.installed import kubelet_configuration
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

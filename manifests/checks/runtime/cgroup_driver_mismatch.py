@@ -12,7 +12,7 @@ containerd and the kubelet.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.cgroups import runtime_driver
+from manifests.host.cgroups import runtime_driver
 from manifests.installed import kubelet_configuration, kubelet_release
 from manifests.messages import last_said
 from manifests.node import Node

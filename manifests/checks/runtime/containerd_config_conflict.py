@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
-from manifests.containerd import Configuration, configurations, in_use, line_of, release
+from manifests.host.containerd import Configuration, configurations, in_use, line_of, release
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

@@ -10,7 +10,7 @@ Fix: take the plugin off the list (or write a full file: `containerd config defa
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.containerd import CRI, configurations, in_use, line_of
+from manifests.host.containerd import CRI, configurations, in_use, line_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

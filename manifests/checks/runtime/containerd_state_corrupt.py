@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity
-from manifests.containerd import in_use, recent_journal
+from manifests.host.containerd import in_use, recent_journal
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

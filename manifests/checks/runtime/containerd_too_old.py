@@ -9,7 +9,7 @@ Fix: upgrade containerd (1.7 or 2.x), restart it and the kubelet.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.containerd import in_use, release
+from manifests.host.containerd import in_use, release
 from manifests.installed import kubelet_release
 from manifests.node import Node
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.containerd import MAIN, configurations, in_use
+from manifests.host.containerd import MAIN, configurations, in_use
 from manifests.logs import Line
 from manifests.node import Node
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Finding, Severity
-from manifests.addresses import Address, address_of
-from manifests.balancer import Server, servers
 from manifests.identity import members
+from manifests.network.addresses import Address, address_of
+from manifests.network.balancer import Server, servers
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.balancer import binds
-from manifests.keepalived import Block, configuration
+from manifests.network.balancer import binds
+from manifests.network.keepalived import Block, configuration
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import address_of
-from manifests.balancer import binds
 from manifests.identity import members
 from manifests.kubeconfig import Kubeconfig
 from manifests.messages import said
+from manifests.network.addresses import address_of
+from manifests.network.balancer import binds
+from manifests.network.vip import virtual_addresses
 from manifests.node import Node
-from manifests.vip import virtual_addresses
 
 SEVERITY = Severity.ERROR
 SYMPTOM = True

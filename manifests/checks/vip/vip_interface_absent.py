@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.interfaces import interfaces
-from manifests.keepalived import configuration
-from manifests.kube_vip import the_kube_vip
+from manifests.network.interfaces import interfaces
+from manifests.network.keepalived import configuration
+from manifests.network.kube_vip import the_kube_vip
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

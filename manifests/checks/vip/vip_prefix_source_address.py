@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.addresses import Address
-from manifests.keepalived import Virtual, virtuals
-from manifests.kube_vip import the_kube_vip
 from manifests.messages import said
+from manifests.network.addresses import Address
+from manifests.network.keepalived import Virtual, virtuals
+from manifests.network.kube_vip import the_kube_vip
 from manifests.node import Node
-from manifests.serving import ETCD_PEER, serving
+from manifests.pki.serving import ETCD_PEER, serving
 
 SEVERITY = Severity.ERROR
 EXPLAINS = ("etcd-quorum-impossible",)

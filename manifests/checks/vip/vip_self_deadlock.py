@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Finding, Severity
 from manifests.identity import members
-from manifests.kube_vip import lock_errors, the_kube_vip
+from manifests.network.kube_vip import lock_errors, the_kube_vip
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL

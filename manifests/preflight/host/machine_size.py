@@ -8,7 +8,7 @@ Fix: enlarge the machine.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.machine import cpus, memory
+from manifests.host.machine import cpus, memory
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

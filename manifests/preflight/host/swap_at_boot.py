@@ -8,7 +8,7 @@ Fix: take the line out of /etc/fstab, mask the unit.
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Fix, Severity
-from manifests.mounts import fstab
+from manifests.host.mounts import fstab
 from manifests.node import Node
 
 SEVERITY = Severity.WARNING

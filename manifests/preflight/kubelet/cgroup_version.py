@@ -6,7 +6,7 @@ Fix: boot with the unified hierarchy (every current distribution's default).
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.cgroups import hierarchy
+from manifests.host.cgroups import hierarchy
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

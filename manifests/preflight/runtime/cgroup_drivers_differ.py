@@ -10,7 +10,7 @@ Fix: SystemdCgroup = true in containerd's configuration.
 from collections.abc import Iterator
 
 from drtool.core.report import Finding, Severity
-from manifests.cgroups import runtime_driver
+from manifests.host.cgroups import runtime_driver
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR

@@ -172,7 +172,7 @@ def run_dir_there(t: Copy) -> None:
 
 @on("kubelet-stale-client-cert-after-reinit", "single-1.37 ha-vip-cp2-1.37 external-etcd-1.36", "issuer-mismatch")
 def old_ca(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     old = issue_authority("kubernetes", BORN, new_key("ECDSA-P256"))
     rotate_kubelet(t, client(t, "kubelet.conf", BORN, authority=old))
@@ -278,7 +278,7 @@ def one_shared_ca(t: Copy) -> None:
 
 @on("cert-key-mismatch", "single-1.37 single-1.34 external-etcd-1.36", "key-pair-mismatch")
 def other_key(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     t.write(PKI + "/apiserver.key", issue_authority("x", BORN, new_key("ECDSA-P256")).key_pem, 0o600)
 
@@ -315,14 +315,14 @@ def peer(t: Copy) -> None:
 
 @on("ca-bundle-in-signing-cert", "single-1.37 ha-vip-cp1-1.37 external-etcd-1.36", "ca-bundle-as-signing-cert")
 def bundle(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     t.append(PKI + "/ca.crt", issue_authority("kubernetes", BORN, new_key("ECDSA-P256")).certificate_pem.decode())
 
 
 @on("ca-bundle-in-signing-cert", "single-1.34 lab-live-1.37", "ca-bundle-as-signing-cert")
 def bundle_front(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     t.write(
         PKI + "/ca.crt",
@@ -347,7 +347,7 @@ def rotated_all(t: Copy) -> None:
 
 @on("ca-rotated-kubeconfigs-old-ca", "single-1.34 single-1.36 lab-live-1.37", "kubeconfig-ca-stale")
 def only_conf_data(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     old = issue_authority("kubernetes", BORN, new_key("ECDSA-P256")).certificate_pem
     for c in ALL:
@@ -356,7 +356,7 @@ def only_conf_data(t: Copy) -> None:
 
 @on("ca-rotated-kubeconfigs-old-ca", "ha-dns-cp1-1.36 ha-vip-cp1-1.37", "kubeconfig-ca-stale")
 def kubelet_only(t: Copy) -> None:
-    from manifests.issuing import issue_authority, new_key
+    from manifests.pki.issuing import issue_authority, new_key
 
     edit_kubeconfig(
         t, "/etc/kubernetes/kubelet.conf", ca=issue_authority("kubernetes", BORN, new_key("ECDSA-P256")).certificate_pem

@@ -8,7 +8,7 @@ import os
 import re
 from datetime import UTC, datetime, timedelta
 
-from manifests.issuing import Issued
+from manifests.pki.issuing import Issued
 from tests.builders.pki import client, edit_kubeconfig, reissue
 from tests.incidents.trials.trial import MANIFESTS, PKI, Copy
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from manifests.expected import AUTHORITIES
+from manifests.pki.expected import AUTHORITIES
 from tests.builders.real import _design, _has_key, _issued, _unpacked
 from tests.builders.tree import Tree
 

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import serialization
 
 from drtool.commands.check import judged
 from drtool.core.report import Outcome, Severity, Status
-from manifests.issuing import Issued, issue, issue_authority, new_key
 from manifests.kubeadm import Design
 from manifests.node import Node
+from manifests.pki.issuing import Issued, issue, issue_authority, new_key
 from tests.builders.pki import CURRENT, DAY, PKI, client, edit_kubeconfig, new_authority, reissue, rotate_kubelet
 from tests.builders.tree import BORN, NOW, Tree, laid
 

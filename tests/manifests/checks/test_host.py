@@ -10,7 +10,7 @@ import pytest
 from drtool.commands.check import check_together, judged
 from drtool.core.report import Finding, Severity, Status
 from drtool.host.root import Root
-from manifests.clones import compare
+from manifests.host.clones import compare
 from tests.builders.tree import NOW, Tree, laid, outcomes
 
 KUBELET = "/var/lib/kubelet/config.yaml"

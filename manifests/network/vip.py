@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from drtool.core.report import Evidence
-from manifests.addresses import Address, address_of
+from manifests.network.addresses import Address, address_of
 from manifests.node import Node
 from manifests.pod import StaticPod
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from drtool.core.report import Evidence
-from manifests.addresses import Address, address_of
+from manifests.network.addresses import Address, address_of
+from manifests.network.vip import KEEPALIVED
 from manifests.node import Node
-from manifests.vip import KEEPALIVED
 
 
 @dataclass(frozen=True, slots=True)

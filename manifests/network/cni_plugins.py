@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drtool.core.check import EvidenceMissing
-from manifests.cni import Network, networks
+from manifests.network.cni import Network, networks
 from manifests.node import Node
 
 # The plugin type that a network configuration names first -> DaemonSets that install it.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,12 +17,26 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
 from drtool.core.report import Evidence
 
 WITHHELD, CANNOT_BE_READ = "WITHHELD ", " cannot be read: "
 BEGIN = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,60})-----\r?\n")
+
+# of a serial number of 0, say; it would stand on stderr in the middle of an outage
+warnings.filterwarnings("ignore", category=CryptographyDeprecationWarning)
+
+UNREADABLE = (
+    ValueError,  # binascii.Error is one
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
+"""What cryptography raises for bytes that are no certificate or key, or none that it knows."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ class Certificate:
     def _extension(self, kind: type[Any]) -> Any:
         try:
             return self.x509.extensions.get_extension_for_class(kind).value
-        except (x509.ExtensionNotFound, ValueError):
+        except (x509.ExtensionNotFound, *UNREADABLE):
             return None
 
     @cached_property
@@ -100,7 +114,7 @@ class Certificate:
         """SHA-256 of the SubjectPublicKeyInfo, in hex: equal for a certificate and its key."""
         try:
             return _spki(self.x509.public_key())
-        except (ValueError, UnsupportedAlgorithm):
+        except UNREADABLE:
             return ""
 
     def covers(self, name: str) -> bool:
@@ -126,7 +140,7 @@ class Certificate:
             return False
         try:
             _verify(self.x509, ca.x509.public_key())
-        except (InvalidSignature, ValueError, TypeError, UnsupportedAlgorithm):
+        except (InvalidSignature, *UNREADABLE):
             return False
         return True
 
@@ -203,7 +217,7 @@ def read_pem(path: str, data: bytes, line: int | None = None) -> Pem:
                 private.append(_private(label, der))
             elif label.endswith("PUBLIC KEY"):
                 public.append(_public(label, der))
-        except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm) as error:
+        except UNREADABLE as error:
             problem = problem or f"the {label} block at line {place}{CANNOT_BE_READ}{_short(error)}"
     if not found and not problem:
         problem = "no PEM block in it"
@@ -219,7 +233,8 @@ def _body(text: bytes) -> bytes:
 def _certificate(path: str, line: int | None, der: bytes) -> Certificate:
     certificate = x509.load_der_x509_certificate(der)
     found = Certificate(path, line, certificate)
-    _ = found.dns_names, found.not_after  # what cannot be decoded is said here, not in a check
+    # what cannot be decoded is said here, not in a check
+    _ = found.subject, found.organizations, found.issuer, found.dns_names, found.not_before, found.not_after
     return found
 
 
@@ -242,7 +257,7 @@ def certificate_of(place: str, der: bytes) -> Certificate | None:
     """A certificate that was served rather than read from a file; None for what cannot be decoded."""
     try:
         return _certificate(place, None, der)
-    except ValueError:
+    except UNREADABLE:
         return None
 
 

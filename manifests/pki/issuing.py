@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from manifests.expected import CLIENT, SERVER, is_address
+from manifests.pki.expected import CLIENT, SERVER, is_address
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 LEAF_LIFE, CA_LIFE = timedelta(days=365), timedelta(days=3650)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer, Severity
-from manifests.certificates import Certificate, Pem
 from manifests.kubeconfig import Kubeconfig
 from manifests.node import HOME_CONFIG, PKI, Node
+from manifests.pki.certificates import Certificate, Pem
 
 CLUSTER_CA = f"{PKI}/ca.crt"
 ETCD_CLIENT = "API server's etcd client"

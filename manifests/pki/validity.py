@@ -8,11 +8,11 @@ from datetime import timedelta
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer, Severity
-from manifests.certificates import Certificate
-from manifests.credentials import Credential, credentials
-from manifests.expected import AUTHORITIES
-from manifests.kubelet_client import superseded
 from manifests.node import PKI, Node
+from manifests.pki.certificates import Certificate
+from manifests.pki.credentials import Credential, credentials
+from manifests.pki.expected import AUTHORITIES
+from manifests.pki.kubelet_client import superseded
 
 SKEW = timedelta(minutes=5)
 _CA_LAYERS = {"etcd/ca": Layer.ETCD, "ca": Layer.APISERVER, "front-proxy-ca": Layer.OBJECTS}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer
-from manifests.addresses import address_of
-from manifests.certificates import Certificate
-from manifests.credentials import Credential, credentials
 from manifests.identity import endpoint, members
 from manifests.kubeconfig import split_url
+from manifests.network.addresses import address_of
 from manifests.node import Node
+from manifests.pki.certificates import Certificate
+from manifests.pki.credentials import Credential, credentials
 
 API_SERVER, ETCD_SERVER, ETCD_PEER = "API server", "etcd server", "etcd peer"
 EVERYBODYS = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 
 from drtool.core.report import Evidence
-from manifests.addresses import address_of
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 CONTAINERS = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Layer
-from manifests.credentials import private_half
 from manifests.node import Node
+from manifests.pki.credentials import private_half
 from manifests.pod import Flag
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from drtool.core.check import EvidenceMissing
-from manifests.certificates import Certificate, Pem
-from manifests.credentials import CLUSTER_CA
 from manifests.kubeconfig import Kubeconfig
 from manifests.node import Node
+from manifests.pki.certificates import Certificate, Pem
+from manifests.pki.credentials import CLUSTER_CA
 
 DEPTH = 5
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence
-from manifests.addresses import Address, address_of
+from manifests.network.addresses import Address, address_of
+from manifests.network.vip import kube_vip
 from manifests.node import Node
 from manifests.pod import Container, StaticPod
-from manifests.vip import kube_vip
 
 KUBECONFIG = "/etc/kubernetes/admin.conf"
 FLAGS = {

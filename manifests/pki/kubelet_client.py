@@ -6,9 +6,9 @@ The kubelet writes each new pair to a dated file and moves the link kubelet-clie
 
 from __future__ import annotations
 
-from manifests.certificates import Certificate
-from manifests.credentials import Credential
 from manifests.node import Node
+from manifests.pki.certificates import Certificate
+from manifests.pki.credentials import Credential
 
 DIRECTORY = "/var/lib/kubelet/pki"
 CURRENT = f"{DIRECTORY}/kubelet-client-current.pem"

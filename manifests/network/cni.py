@@ -9,8 +9,8 @@ from typing import Any
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
 from drtool.host.root import Entry
-from manifests.containerd import MAIN, configurations
 from manifests.document import Document, Unparsable, parse
+from manifests.host.containerd import MAIN, configurations
 from manifests.node import Node
 
 CONF_DIR, BIN_DIR = "/etc/cni/net.d", "/opt/cni/bin"

@@ -1,0 +1,1 @@
+"""The machine below Kubernetes: its kernel, disks, runtime and users."""

@@ -1,0 +1,1 @@
+"""Certificates, keys and tokens of a control plane: read, told apart, expected, issued."""
