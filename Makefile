@@ -28,7 +28,7 @@ lint: $(VENV)/installed
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "drtool needs Python 3.11 or newer and $(PYTHON) is %d.%d: install one and name it, as in make PYTHON=python3.12 test" % sys.version_info[:2])'
-	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment: on Debian and Ubuntu install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "$(PYTHON) cannot make a virtual environment: on Debian and Ubuntu install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[demo,test]'
 	@$(BIN)/python -m compileall -q drtool manifests snapshots tui  # as a wheel's install does: a check starts faster
 	touch $@
