@@ -240,7 +240,10 @@ def read_listeners(data: Any) -> tuple[Listener, ...]:
 
 
 class EtcdAnswer(Struct, frozen=True):
-    """What one endpoint answered. `hash` is hashkv's at `revision`; `error` is "" where it answered."""
+    """What one endpoint answered, and in how many `seconds` (None where that was not kept).
+
+    `hash` is hashkv's at `revision`; `error` is "" where it answered.
+    """
 
     endpoint: str
     member: int
@@ -255,6 +258,7 @@ class EtcdAnswer(Struct, frozen=True):
     errors: tuple[str, ...]
     error: str
     evidence: Evidence
+    seconds: float | None = None
 
 
 class EtcdMember(Struct, frozen=True):
@@ -326,6 +330,7 @@ def _etcd_answer(item: dict[str, Any]) -> EtcdAnswer:
         errors=_texts(item, "errors"),
         error=text(item, "error"),
         evidence=Evidence(ETCD, None, f"{text(item, 'endpoint')}: {said}"),
+        seconds=seconds if isinstance(seconds := item.get("seconds"), float) else None,
     )
 
 

@@ -21,7 +21,7 @@ def ask_etcd(endpoints: Sequence[Target]) -> dict[str, Any]:
     """Members, alarms, and each member's status and hash at one revision, with the field names of etcd's JSON.
 
     {"endpoint": URL, "members": [...], "alarms": [...],
-     "status": [{"endpoint": URL, ..., "error": ""}],
+     "status": [{"endpoint": URL, ..., "seconds": 0.003, "error": ""}],
      "hashes": [{"endpoint": URL, "revision": 1, "hash": 1, "error": ""}]}
 
     Raises NoAnswer.
@@ -66,7 +66,12 @@ def _hashes(each: Sequence[Target], status: Sequence[dict[str, Any]]) -> list[di
 def _each(targets: Sequence[Target], path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     answers = probe_all([_asking(target, path, body) for target in targets], overall=4.0)
     return [
-        {"endpoint": _endpoint(answer.target), **(_json(answer) or {}), "error": _complaint(answer)}
+        {
+            "endpoint": _endpoint(answer.target),
+            **(_json(answer) or {}),
+            "seconds": round(answer.seconds, 4),
+            "error": _complaint(answer),
+        }
         for answer in answers
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from drtool.commands.check import data
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
+from manifests.live import EtcdAnswer
 from manifests.node import Node
 from snapshots.facts import DataDirectory
 
@@ -41,8 +42,28 @@ def _server(node: Node) -> Iterator[Fact]:
         yield _member(member.name, member.peer_urls, member.learner, state.endpoint)
     for number, alarm in state.alarms:
         yield Fact("alarm", alarm, f"raised by {number:016x}", state.endpoint)
+    newest = max((answer.raft_index for answer in state.status), default=0)
     for answer in state.status:
-        yield Fact("server", answer.endpoint, answer.evidence.text, answer.endpoint)
+        yield Fact("server", answer.endpoint, answer.error or ", ".join(_said(answer, newest)), answer.endpoint)
+
+
+def _said(answer: EtcdAnswer, newest: int) -> Iterator[str]:
+    """`newest` is the highest raft index of all members."""
+    if answer.leader and answer.leader == answer.member:
+        yield "leader"
+    elif not answer.leader:
+        yield "no leader"
+    yield f"db {_mebibytes(answer.db_size)}, {_mebibytes(answer.in_use)} in use"
+    behind = newest - answer.raft_index
+    yield f"raft index {answer.raft_index}" + (f" ({behind} behind)" if behind else "")
+    if answer.seconds is not None:
+        yield f"answered in {1000 * answer.seconds:.0f} ms"
+    yield f"etcd {answer.version}"
+    yield from answer.errors
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.1f} MiB"
 
 
 def _member(name: str, urls: tuple[str, ...], learner: bool, source: str) -> Fact:
@@ -55,7 +76,7 @@ def _files(stored: DataDirectory) -> Iterator[Fact]:
     except (EvidenceMissing, NotApplicable) as gap:
         yield Fact("db", "db", f"not known: {gap}", stored.path)
         return
-    size = f"{database.size / (1 << 20):.1f} MiB"
+    size = _mebibytes(database.size)
     free = f", {100 * database.free // max(1, database.used)} % of it free" if database.free is not None else ""
     yield Fact("db", "size", size + free, database.path)
     yield Fact(

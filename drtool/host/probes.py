@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,13 +47,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`status` is None where there was no HTTP answer; `error` then says why. `certificate` is DER as served."""
+    """`status` is None where there was no HTTP answer; `error` then says why. `certificate` is DER as served.
+
+    `seconds` are those from the request to the end of its answer, without the handshake.
+    """
 
     target: Target
     status: int | None = None
     body: bytes = field(default=b"", repr=False)
     certificate: bytes | None = field(default=None, repr=False)
     error: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
 
 def probe_all(targets: Sequence[Target], seconds: float = SECONDS, overall: float = OVERALL) -> tuple[Answer, ...]:
@@ -107,9 +112,11 @@ def _talk(target: Target, connection: socket.socket, certificate: bytes | None) 
     http_connection = http.client.HTTPConnection(target.host, target.port)
     http_connection.sock = connection
     method = "POST" if target.body is not None else "GET"
+    began = time.monotonic()
     http_connection.request(method, target.path, target.body, {"Connection": "close", "User-Agent": "drtool"})
     response = http_connection.getresponse()
-    return Answer(target, response.status, response.read(LARGEST), certificate)
+    body = response.read(LARGEST)
+    return Answer(target, response.status, body, certificate, seconds=time.monotonic() - began)
 
 
 def _words(error: Exception) -> str:
