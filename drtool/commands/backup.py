@@ -81,8 +81,8 @@ def backup(
             # Another name: where only the store's last answer was lost, the first one may lie there, whole.
             run = replace(run, name=catalog.new_id(datetime.now(UTC), source.status.revision))
             result = run.into_spool(failed)
-    if result.good:
-        _remember(config, result.record)
+        if result.good:
+            _remember(config, result.record)
     return replace(result, seconds=time.monotonic() - began)
 
 
@@ -96,8 +96,10 @@ def _remember(config: Config, record: Record) -> None:
             "revision": record.revision,
             "takenAt": record.taken_at.isoformat(),
         }
+        place = Path(config.spool.directory).parent / LAST
+        writing.sweep(place)  # no other run of this machine writes it now
         with suppress(OSError):
-            writing.write(Path(config.spool.directory).parent / LAST, json.dumps(told).encode(), 0o644)
+            writing.write(place, json.dumps(told).encode(), 0o644)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class Outside:
             "last_run_success": float(self._good),
             "last_run_duration_seconds": time.monotonic() - self._began,
         }
+        writing.sweep(path, age=3600)
         writing.write(path, rendered(values).encode(), 0o644)
 
     def _ping(self, what: str) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+LEFTOVER = ".part"
 
 
 @contextmanager
@@ -16,7 +19,7 @@ def beside(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
     Never follows a link at the temporary name; the file and the directory are fsynced before this returns.
     """
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}{LEFTOVER}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -37,6 +40,16 @@ def beside(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 def write(path: Path, data: bytes, mode: int = 0o600) -> None:
     with beside(path, mode) as file:
         file.write(data)
+
+
+def sweep(path: Path, age: float = 0.0) -> None:
+    """Removes what killed runs left of writing `path`; `age` in seconds spares those that may still be writing."""
+    before = time.time() - age
+    with suppress(OSError):
+        for left in path.parent.iterdir():
+            ours = left.name.startswith(f".{path.name}.") and left.name.endswith(LEFTOVER)
+            if ours and left.lstat().st_mtime <= before:
+                left.unlink()
 
 
 def sync_directory(path: Path) -> None:
