@@ -23,7 +23,9 @@ from drtool.plans.catalogue import STEPS
 from drtool.plans.practice import without_api_server
 from drtool.plans.site import Draft, plan_id
 from manifests.document import Unparsable, parse
+from manifests.steps.files import EditFile
 
+LARGEST_TEXT = 1 << 20
 KUBELET_CONFIGS = ("/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/config.yaml")
 
 
@@ -116,6 +118,12 @@ def undo(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
             )
         take_back(found.plan, host(root, found.plan.id), DiskJournal(root, found.plan.id), tell)
         return found.plan
+
+
+def diff(root: Root, plan: Plan[Host]) -> tuple[str, ...]:
+    """Of every text that the plan edits, the lines that it changes or changed, from the files as they are now."""
+    edits = [step for step in plan.steps if isinstance(step, EditFile)]
+    return tuple(line for step in edits for line in step.diff(root.read(step.path, LARGEST_TEXT).data or b""))
 
 
 def find(root: Root, name: str, *phases: Phase) -> Carried:

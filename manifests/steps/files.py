@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import PurePosixPath
 
 from drtool.core.errors import Refused
@@ -36,6 +37,19 @@ class EditFile:
     def revert(self, host: Host) -> None:
         if host.remembered(self._memory) is not None:
             self._turn(host, self.after, self.before, reverse(self.changes))
+
+    def diff(self, data: bytes) -> tuple[str, ...]:
+        """The lines that it changes, and no others (they may hold keys), as `diff -U0` has them.
+
+        `data` is the file as it was before or as it is after.
+        """
+        found = hashlib.sha256(data).hexdigest()
+        if found not in {self.before, self.after}:
+            return (f"{self.path} is neither as this step found it nor as it left it",)
+        old = data if found == self.before else changed(data, reverse(self.changes))
+        new = changed(data, self.changes) if found == self.before else data
+        before, after = (text.decode("utf-8", "replace").splitlines() for text in (old, new))
+        return tuple(unified_diff(before, after, self.path, self.path, n=0, lineterm=""))
 
     @property
     def _memory(self) -> str:

@@ -11,11 +11,16 @@ import pytest
 from drtool.host import writing
 
 
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    writing.write(tmp_path / "f", b"old")
-    with pytest.raises(KeyError), writing.beside(tmp_path / "f") as file:
+def break_off(path: Path) -> None:
+    with writing.beside(path) as file:
         file.write(b"new")
         raise KeyError
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    writing.write(tmp_path / "f", b"old")
+    with pytest.raises(KeyError):
+        break_off(tmp_path / "f")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"f": b"old"}
 
 

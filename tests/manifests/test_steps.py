@@ -26,6 +26,13 @@ def test_an_edit_and_its_way_back(tmp_path: Path) -> None:
     assert file.read_bytes() == DATA
 
 
+def test_the_lines_of_an_edit_are_the_same_before_and_after_it() -> None:
+    (step,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    lines = ("--- /f.yaml", "+++ /f.yaml", "@@ -1 +1 @@", "-a: x # c", "+a: z # c")
+    assert step.diff(DATA) == step.diff(b"a: z # c\nb: y\n") == lines
+    assert step.diff(b"") == ("/f.yaml is neither as this step found it nor as it left it",)
+
+
 def test_a_file_edited_by_someone_meanwhile_is_refused_and_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_bytes(DATA + b"c: 1\n")

@@ -78,6 +78,9 @@ def test_from_an_outage_to_the_repair(monkeypatch: pytest.MonkeyPatch) -> None:
         await ended(app, pilot)
         await pilot.press("escape", "1")
         await until(pilot, lambda: "no cause of an outage found" in text(app), "the repair on the first screen")
+        await pilot.press("8", "enter")
+        await until(pilot, lambda: "+++ /etc/kubernetes/manifests/etcd.yaml" in text(app), "what the plan changed")
+        assert "+    - --listen-client-urls=https://127.0.0.1:" in text(app)
 
     def hand_over(node: Handover) -> None:
         with monkeypatch.context() as shell:

@@ -1,4 +1,4 @@
-"""Plans of this node: steps, how far they are, resume and undo."""
+"""Plans of this node: steps, how far they are, what they change in each text, resume and undo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from drtool.commands.carrying import Carried
+from drtool.commands.carrying import Carried, diff
 from drtool.core.plan import Phase
 from tui.screens.listing import Listing
 from tui.widgets.rows import Row
@@ -38,7 +38,7 @@ class Plans(Listing):
         steps = [f"{'x' if n <= one.state.applied else ' '} {line}" for n, line in enumerate(one.plan.lines(), 1)]
         kept = [f"kept: {kept.path} ({kept.size} bytes)" for kept in one.kept]
         failure = [f"failed: {one.state.failure}"] if one.state.failure else []
-        return [f"{one.plan.title} ({one.state.phase})", *failure, *steps, *kept]
+        return [f"{one.plan.title} ({one.state.phase})", *failure, *steps, *kept, *diff(self.drtool.root, one.plan)]
 
     def nothing(self) -> str:
         return "no plan was ever carried out on this node"
