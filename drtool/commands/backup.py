@@ -25,7 +25,7 @@ from drtool.host.root import Root
 from manifests.node import read
 from snapshots import catalog, inventory, lock, seal, signing
 from snapshots.catalog import Record
-from snapshots.etcd import choose
+from snapshots.choosing import choose
 from snapshots.probe import probe
 from snapshots.stores.directory import DirectoryStore
 from snapshots.stores.store import KeyMissing, Store, StoreFailed

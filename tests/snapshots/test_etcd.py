@@ -9,7 +9,8 @@ import pytest
 
 from drtool.core.errors import DrtoolError, Refused
 from snapshots import scratch
-from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused, EtcdUnreachable, Fields, SnapshotBroken, Status, blob, choose
+from snapshots.choosing import choose
+from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused, EtcdUnreachable, Fields, SnapshotBroken, Status, blob
 from snapshots.stream.check import StreamCheck
 from snapshots.take import whole
 from tests.builders.live_node import live_node
