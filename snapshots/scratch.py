@@ -18,6 +18,8 @@ from pathlib import Path
 from drtool.core.errors import DrtoolError, NotFound
 
 STOP_TIMEOUT = 20.0
+FATAL = re.compile(r'^F\d{4} |"level":"(?:fatal|panic)"|^panic: ')
+"""As glog (SeaweedFS), zap (etcd) and Go itself write it."""
 PORTS = (12000, 32000)
 
 
@@ -240,6 +242,7 @@ def _pairs(extra: Sequence[str]) -> dict[str, str]:
 
 
 def last_words(log: Path) -> str:
-    """The end of a program's log, for an error: the log itself goes with the scratch directory."""
+    """Why a program ended, for an error: the log itself goes with the scratch directory."""
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][-600:] if lines else "it said nothing"
+    fatal = [line for line in lines if FATAL.search(line)]  # others may be written while it ends
+    return (fatal or lines or ["it said nothing"])[-1][-600:]
