@@ -89,9 +89,9 @@ def _user_keys(data: Data, starts: list[int], ends: list[int]) -> list[bytes]:
     found = [match or UNLIKE for match in matches] if None in matches else cast("list[Match[bytes]]", matches)
     sizes, plain, values = zip(*map(Match.groups, found), strict=True)
     written, keys = _varints().get, list(plain)
-    of_keys, of_values = map(written, map(len, keys)), map(written, map(sub, ends, map(Match.end, found)))
-    if (*sizes, *values) != (*of_keys, *of_values):
-        of_keys, of_values = map(written, map(len, keys)), map(written, map(sub, ends, map(Match.end, found)))
+    of_keys = (*map(written, map(len, keys)),)
+    of_values = (*map(written, map(sub, ends, map(Match.end, found))),)
+    if sizes != of_keys or values != of_values:
         unlike = map(or_, map(ne, sizes, of_keys), map(ne, values, of_values))
         for place in compress(count(), unlike):
             keys[place] = checked_user_key(data, starts[place], ends[place])

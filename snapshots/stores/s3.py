@@ -107,10 +107,7 @@ class S3Store:
                 Body=data,
                 **{"ChecksumCRC32C" if by_crc else "ContentMD5": _base64(digest)},
             )
-        if by_crc:
-            _compare_crc(reply, digest, f"{self.url}/{upload.key}, part {number}")
-        else:
-            _compare(reply, digest, f"{self.url}/{upload.key}, part {number}")
+        (_compare_crc if by_crc else _compare)(reply, digest, f"{self.url}/{upload.key}, part {number}")
         return f"{reply['ETag']} {len(data)} {_base64(digest)}"
 
     def complete(self, upload: Upload, tags: tuple[str, ...]) -> None:
