@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused, EtcdUnreachable, Field
 from snapshots.stream.check import StreamCheck
 from snapshots.take import whole
 from tests.builders.live_node import live_node
+from tests.eventually import eventually
 from tests.fakes.tcp_proxy import tcp_proxy
 
 
@@ -110,11 +111,10 @@ def test_a_bit_that_flips_on_the_way(etcd: EtcdAccess) -> None:
 def test_the_leader_is_avoided_where_another_is_as_new(tmp_path: Path) -> None:
     with scratch.cluster(tmp_path / "three", 3) as members:
         accesses = [EtcdAccess((member.client_url,)) for member in members]
-        leader = next(access for access in accesses if _status(access).is_leader)
+        leader = eventually(lambda: next(filter(_leads, accesses), None), "a leader")
         with Etcd(leader) as client:
             client.put(b"k", b"v")
-        chosen, status = choose(leader)
-        assert chosen.endpoints != leader.endpoints
+        _, status = eventually(lambda: _chosen_but(leader), "another member as new as the leader")
         assert not status.is_leader
         assert choose(leader, pinned=True)[0].endpoints == leader.endpoints
 
@@ -127,7 +127,7 @@ def test_the_leader_is_avoided_where_another_is_as_new(tmp_path: Path) -> None:
                     client.move_leader(target.member_id)
                 pieces += 1
         assert pieces > 0
-        assert _status(follower).is_leader
+        eventually(lambda: _leads(follower), "the new leader knows that it leads")
 
 
 def test_a_learner_is_refused(tmp_path: Path) -> None:
@@ -139,15 +139,14 @@ def test_a_learner_is_refused(tmp_path: Path) -> None:
             known = ",".join(f"{m.name or 'second'}={m.peer_urls[0]}" for m in voter.members())
         extra = ("--initial-cluster", known, "--initial-cluster-state", "existing")
         with scratch.started(tmp_path / "second", client, peer, name="second", extra=extra) as second:
-            _until_it_answers(second)
             there = access.at(second.client_url)
-            assert _status(there).learner
+            assert eventually(lambda: _answered(there), "the learner answers").learner
             with pytest.raises(Refused, match="learner"):
                 choose(there, pinned=True)
             with Etcd(access) as voter:
                 (learner,) = [member for member in voter.members() if member.learner]
-                _until_promoted(voter, learner.id)
-            assert not _status(there).learner
+                eventually(lambda: _promoted(voter, learner.id), "the learner is promoted")
+            eventually(lambda: not _status(there).learner, "the promoted member knows of it")
 
 
 def _status(access: EtcdAccess) -> Status:
@@ -155,24 +154,27 @@ def _status(access: EtcdAccess) -> Status:
         return client.status()
 
 
-def _until_it_answers(etcd: scratch.Running) -> None:
-    for _ in range(200):
-        try:
-            _status(EtcdAccess((etcd.client_url,)))
-            return
-        except DrtoolError:
-            time.sleep(0.1)
-    raise AssertionError("the learner did not start")
+def _answered(access: EtcdAccess) -> Status | None:
+    with suppress(DrtoolError):
+        return _status(access)
+    return None
 
 
-def _until_promoted(voter: Etcd, member: int) -> None:
-    for _ in range(200):
-        try:
-            voter.promote_member(member)
-            return
-        except EtcdRefused:
-            time.sleep(0.1)
-    raise AssertionError("the learner was not promoted")
+def _leads(access: EtcdAccess) -> bool:
+    return _status(access).is_leader
+
+
+def _chosen_but(leader: EtcdAccess) -> tuple[EtcdAccess, Status] | None:
+    chosen = choose(leader)
+    return chosen if chosen[0].endpoints != leader.endpoints else None
+
+
+def _promoted(voter: Etcd, member: int) -> bool:
+    """False while etcd refuses: the learner is not yet near enough to its leader."""
+    with suppress(EtcdRefused):
+        voter.promote_member(member)
+        return True
+    return False
 
 
 def test_messages_are_cut_where_they_lie() -> None:
