@@ -1,4 +1,4 @@
-"""Every place where a node's files name its own address, and which address each says."""
+"""Which cluster and member a node's files say it is, and every place that names its own address, with that address."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ class Place:
     what: str
     address: Address
     evidence: Evidence
+
+
+def cluster_name(node: Node) -> str:
+    """What a person types to agree: the cluster's name in admin.conf or kubelet.conf."""
+    for path in ("/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf"):
+        try:
+            return str(node.document(path).get("clusters", 0, "name") or "kubernetes")
+        except EvidenceMissing:
+            continue
+    return "kubernetes"
 
 
 def own_places(node: Node) -> tuple[Place, ...]:

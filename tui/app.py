@@ -17,12 +17,9 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.suggester import SuggestFromList
 
-from drtool.commands.check import Report
 from drtool.commands.scratch_marker import acts_on
-from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.host.root import Root
-from manifests.identity import members
-from manifests.pki.credentials import credentials
+from tui.glance import Glance, glance
 from tui.questions import questions
 from tui.running import Running
 from tui.screens.listing import Listing
@@ -32,9 +29,12 @@ from tui.thin import ThinDriver
 from tui.widgets.rows import fitted
 
 if TYPE_CHECKING:
+    from drtool.commands.check import Report
     from snapshots.inventory import Inventory
 
 COPY_LIMIT = 8192
+JUDGEMENTS = ("glance", "check", "probed")
+BEHIND = ("probed", "backups", "check")
 SCREENS = ("causes", "checks", "certificates", "etcd", "pods", "backups", "objects", "plans", "nodes")
 
 
@@ -49,7 +49,7 @@ def screen(name: str) -> Callable[[], Screen[Any]]:
 
 
 class DrtoolApp(App[None]):
-    """Questions are asked behind the screens; `check` is the one that the first screen waits for."""
+    """Questions are asked behind the screens; `glance` is the one that the first screen waits for."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "drtool"
@@ -68,14 +68,14 @@ class DrtoolApp(App[None]):
         source: str = "",
         asked: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
-        """`asked` stands in for the questions, in tests."""
+        """`asked` stands in for questions by name."""
         super().__init__(driver_class=ThinDriver, ansi_color=True)
         self.animation_level = "none"
         self.completions = SuggestFromList([f":{name}" for name in (*SCREENS, "quit")])
         self.roots = roots
         self.at = at
         self.source = source
-        self.session = Session(dict(asked or questions(roots, at, source)), self._changed)
+        self.session = Session({**questions(roots, at, source), **(asked or {})}, self._changed)
 
     @property
     def root(self) -> Root:
@@ -87,10 +87,17 @@ class DrtoolApp(App[None]):
     def on_unmount(self) -> None:
         self.session.close()
 
-    def _changed(self, _: str) -> None:
+    def _changed(self, question: str) -> None:
         """Called from a question's thread."""
         if self.is_running:
             self.call_from_thread(self.refresh_screen)
+            if question == "glance":
+                self.call_from_thread(self.call_after_refresh, self._ask_behind)
+
+    def _ask_behind(self) -> None:
+        """What takes longer waits until the first screen is painted."""
+        for question in BEHIND:
+            self.session.ask(question)
 
     def refresh_screen(self) -> None:
         if isinstance(self.screen, Listing) and self.screen.is_mounted:
@@ -147,70 +154,62 @@ class DrtoolApp(App[None]):
         self.action_show("objects")
 
     def ask_again(self, question: str) -> None:
-        self.session.ask(question, again=True)
-        if question == "check":
-            self.session.ask("probed", again=True)
+        for one in JUDGEMENTS if question in JUDGEMENTS else (question,):
+            if one == question or self.session.was_asked(one):
+                self.session.ask(one, again=True)
 
     def changed_by_command(self) -> None:
         """A command may have changed the node or the store: what was known of them is asked again."""
-        for question in ("check", "plans", "backups", "etcd"):
+        for question in ("glance", "plans", "backups", "etcd"):
             if self.session.was_asked(question):
                 self.ask_again(question)
 
     def cluster(self) -> str:
-        from drtool.plans.site import cluster_name
-
-        report = self.report()
-        return cluster_name(report.node) if report is not None else ""
+        """What is typed to agree to a plan; "" while it is not known: then nothing can be agreed to."""
+        seen = self.glance()
+        return seen.cluster if seen is not None else ""
 
     # ---- the two lines on top of every screen
 
     def report(self) -> Report | None:
         """What was asked for last; with the probes' answers as soon as they are in."""
-        known: list[Known[Any]] = [self.session.known(name) for name in ("check", "probed")]
-        reports = [one for one in known if isinstance(one.value, Report) and one.asked is not None]
-        newest = max(reports, key=lambda one: (one.asked, one is known[1]), default=None)
-        return newest.value if newest is not None else None
+        files, probed = self.session.known("check"), self.session.known("probed")
+        newest = _newer(files, probed)
+        return newest.value
+
+    def glance(self) -> Glance | None:
+        """As `report`; the files alone where no more is known yet."""
+        files: Known[Glance] = self.session.known("glance")
+        probed: Known[Report] = self.session.learned("probed")
+        if probed.value is not None and _newer(files, probed) is probed:
+            return glance(probed.value)
+        return files.value
 
     def state_line(self) -> str:
         """The outage in one line."""
-        report = self.report()
-        if report is None:
-            return f"{self.root.directory}: {self.session.known('check').words()}"
-        causes = report.verdict.root_causes
-        name = report.node.name or str(self.root.directory)
+        seen = self.glance()
+        if seen is None:
+            return f"{self.root.directory}: {self.session.known('glance').words()}"
+        causes = seen.verdict.root_causes
+        name = seen.name or str(self.root.directory)
         if not causes:
             return f"{name}: no cause of an outage found"
         more = f" (+{len(causes) - 1} more)" if len(causes) > 1 else ""
-        return f"{name}: {report.verdict.findings[0].finding.title}{more}"
+        return f"{name}: {seen.verdict.findings[0].finding.title}{more}"
 
     def facts_line(self) -> str:
-        """Version, layout, the last verified backup, the nearest expiry; each says when it is not known."""
-        report = self.report()
-        if report is None:
-            return ""
-        version = report.node.kubernetes
-        words = "v" + ".".join(map(str, version)) if version else "version unknown"
-        parts = (
-            f"{words} {report.node.layout}",
-            _member_words(report),
-            self._expiry_words(report),
-            self._backup_words(),
-        )
-        return " | ".join(part for part in parts if part)
+        """Version, layout, the nearest expiry, the last verified backup; each says when it is not known."""
+        seen = self.glance()
+        return " | ".join((*seen.facts, self._backup_words())) if seen is not None else ""
 
     def _backup_words(self) -> str:
-        known: Known[Inventory] = self.session.known("backups")
+        known: Known[Inventory] = self.session.learned("backups")
         if known.value is None:
             return f"backup: {known.words()}"
         good = [one.record.taken_at for one in known.value.backups if one.good]
         if not good:
             return "backup: NONE verified"
         return f"backup: {(self.session.clock() - max(good)).total_seconds() / 3600:.0f} h old"
-
-    def _expiry_words(self, report: Report) -> str:
-        dates = [c.certificate.not_after for c in credentials(report.node) if c.certificate is not None]
-        return f"expiry in {(min(dates) - report.node.at).days} d" if dates else "no certificates seen"
 
     # ---- what leaves the screen
 
@@ -241,12 +240,8 @@ class DrtoolApp(App[None]):
         self.refresh()
 
 
-def _member_words(report: Report) -> str:
-    """As the running etcd says, else as the manifest's flags do."""
-    try:
-        found = report.node.etcd_state.members
-    except (EvidenceMissing, NotApplicable):
-        listed = len(members(report.node))
-        return f"{listed} etcd member{'s' if listed > 1 else ''} listed" if listed else ""
-    learners = sum(member.learner for member in found)
-    return f"{len(found) - learners} voting members" + (f", {learners} learners" if learners else "")
+def _newer(files: Known[Any], probed: Known[Any]) -> Known[Any]:
+    """By when it was asked for; what the probes add counts where both were asked for together."""
+    if probed.value is None or probed.asked is None:
+        return files
+    return files if files.value is not None and files.asked is not None and files.asked > probed.asked else probed

@@ -8,11 +8,22 @@ from typing import Any
 
 from drtool.commands.scratch_marker import acts_on
 from drtool.host.root import Root
+from tui.glance import Glance, glance
+
+
+def glance_at(root: Root, at: datetime | None) -> Glance:
+    """What the files alone say, for the first screen."""
+    from drtool.commands.check import check
+
+    return glance(check(root, at, probe=False))
 
 
 def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[str, Callable[[], Any]]:
     """`source` is what the Objects screen browses: a backup, a file, a data directory, or "" for the node's own db."""
     root = roots[0]
+
+    def glance() -> Any:
+        return glance_at(root, at)
 
     def check() -> Any:
         from drtool.commands.check import check
@@ -58,6 +69,7 @@ def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[s
         return Browser(root, source)
 
     asked = {
+        "glance": glance,
         "check": check,
         "certificates": certificates,
         "etcd": etcd,

@@ -48,6 +48,10 @@ class Session:
     def known(self, name: str) -> Known[Any]:
         """What is known now; asks in a thread of its own the first time."""
         self.ask(name)
+        return self.learned(name)
+
+    def learned(self, name: str) -> Known[Any]:
+        """As `known`, without asking."""
         return self._known.get(name, Known())
 
     def ask(self, name: str, again: bool = False) -> None:

@@ -18,6 +18,8 @@ BLANKS = re.compile(r"(?:\x1b\[(?:39;49|0)?m)?( {4,})((?:\x1b\[0?m)?)$")
 PLAIN = re.compile(r"\x1b\[39;49m([^\x1b]*)\x1b\[0m")
 WIPES = ("\x1b[?1049", "\x1b[2J", "\x1b[J")
 ERASE = "\x1b[K"
+UNSEEN_ON_BLANKS = frozenset({"", "0", "1", "2", "39", "49"})
+"""Reset, bold, dim, and the default colours."""
 
 
 class Lines:
@@ -63,7 +65,7 @@ def trimmed(line: str) -> str:
     if found is None:
         return line
     styles = STYLE.findall(line[: found.start(1)])
-    if styles and styles[-1] not in {"", "0", "39;49"}:
+    if styles and not UNSEEN_ON_BLANKS.issuperset(styles[-1].split(";")):
         return line
     return f"{line[: found.start(1)]}\x1b[0m{ERASE}"
 

@@ -29,12 +29,18 @@ def command(roots: tuple[Path, ...] = (), at: datetime | None = None, source: st
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
     from drtool.host.root import Root
+    from tui.ahead import Ahead
+    from tui.questions import glance_at
+
+    places = [Root(root.resolve()) for root in roots or (Path("/"),)]
+    first = Ahead(lambda: glance_at(places[0], at))
     from tui.app import DrtoolApp
 
-    app = DrtoolApp([Root(root.resolve()) for root in roots or (Path("/"),)], at, source)
+    app = DrtoolApp(places, at, source, {"glance": first.answer})
     try:
         app.run(mouse=False)
     finally:
+        first.end()
         if sys.stdout.isatty():
             sys.stdout.write(ALTERNATE_SCREEN_OFF)
             sys.stdout.flush()

@@ -17,6 +17,7 @@ from drtool.plans import site
 from drtool.plans.fix import Etcd
 from drtool.plans.mend import Found, mend
 from drtool.plans.rebuild import Standing
+from manifests.identity import cluster_name
 from manifests.node import Node
 
 ASK_ETCD = {"etcd-nospace", "etcd-membership-stale"}
@@ -41,7 +42,7 @@ def plan(root: Root, name: str, at: datetime | None = None) -> Plan[Host]:
         draft = mend(report.node, identity, found, etcd)
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
-    return Plan(identity, draft.title, site.cluster_name(report.node), draft.steps, draft.by_hand)
+    return Plan(identity, draft.title, cluster_name(report.node), draft.steps, draft.by_hand)
 
 
 def _why(reason: str) -> str:

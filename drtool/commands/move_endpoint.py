@@ -13,6 +13,7 @@ from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.move_endpoint import Apiserver, checked, move_endpoint
 from manifests.api import Api, identity, serves
+from manifests.identity import cluster_name
 from manifests.kubeconfig import split_url
 from manifests.node import Node, read
 
@@ -33,7 +34,7 @@ def plan(root: Root, to: str) -> Plan[Host]:
         draft = move_endpoint(node, to, known)
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
-    return plan_of(draft, site.cluster_name(node))
+    return plan_of(draft, cluster_name(node))
 
 
 def _apiservers(root: Root, node: Node, to: str) -> tuple[Apiserver, ...]:

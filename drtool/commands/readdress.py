@@ -10,6 +10,7 @@ from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.readdress import Peer, known_peers, readdress
+from manifests.identity import cluster_name
 from manifests.node import Node, read
 from snapshots import cluster, mvcc
 
@@ -21,7 +22,7 @@ def plan(root: Root, to: str) -> Plan[Host]:
         draft = readdress(node, to, known_peers(node, members(root, node)))
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
-    return plan_of(draft, site.cluster_name(node))
+    return plan_of(draft, cluster_name(node))
 
 
 def members(root: Root, node: Node) -> tuple[Peer, ...]:

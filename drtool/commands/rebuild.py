@@ -17,6 +17,7 @@ from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.rebuild import Standing, join, rebuild
 from drtool.plans.restore import need_etcd
+from manifests.identity import cluster_name
 from manifests.node import Node, read
 from snapshots import cluster, mvcc, survivors
 from snapshots.survivors import Verdict
@@ -38,7 +39,7 @@ def plan(root: Root, directories: Sequence[Path]) -> Plan[Host]:
         draft = rebuild(node, name, f"drtool-{secrets.token_hex(8)}", _given_up(own, need_etcd(node).value("name")))
     except EvidenceMissing as gap:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
-    return Plan(name, draft.title, site.cluster_name(node), draft.steps, draft.by_hand)
+    return Plan(name, draft.title, cluster_name(node), draft.steps, draft.by_hand)
 
 
 def _compared(directories: Sequence[Path], own: Path) -> Verdict:
@@ -57,7 +58,7 @@ def plan_join(root: Root, url: str) -> Plan[Host]:
     node = read(root)
     name = plan_name("join")
     draft = join(node, name, url, _members(root, node, url))
-    return Plan(name, draft.title, site.cluster_name(node), draft.steps, draft.by_hand)
+    return Plan(name, draft.title, cluster_name(node), draft.steps, draft.by_hand)
 
 
 def _members(root: Root, node: Node, url: str) -> tuple[Standing, ...]:

@@ -21,6 +21,7 @@ from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans import site
 from drtool.plans.restore import need_etcd, restore
+from manifests.identity import cluster_name
 from manifests.network.addresses import address_of
 from manifests.node import PKI, Node, read
 from manifests.pod import image_tag
@@ -100,7 +101,7 @@ def planned(root: Root, wanted: Wanted, config: Config) -> NodeRestore:
         raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
     differing = tuple(f"{path} is not as it was in the backup: it was left as it is" for path in gone.differing)
     by_hand = (*_moved(node), *_elsewhere(node, wanted, cluster, name), *differing)
-    whole = Plan(plan, draft.title, site.cluster_name(node), draft.steps, by_hand)
+    whole = Plan(plan, draft.title, cluster_name(node), draft.steps, by_hand)
     return NodeRestore(whole, node, source, how, gone)
 
 

@@ -45,16 +45,6 @@ def plan_id(name: str, now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{name}-{secrets.token_hex(3)}"
 
 
-def cluster_name(node: Node) -> str:
-    """What a person types to agree: the cluster's name in admin.conf or kubelet.conf."""
-    for path in ("/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf"):
-        try:
-            return str(node.document(path).get("clusters", 0, "name") or "kubernetes")
-        except EvidenceMissing:
-            continue
-    return "kubernetes"
-
-
 def need_control_plane(node: Node) -> None:
     if not node.layout.control_plane:
         raise CannotTell(

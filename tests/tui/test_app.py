@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from drtool.core.errors import NotFound
 from drtool.host.root import Root
 from tests.builders.tree import NOW, Tree, laid
 from tui.app import DrtoolApp
-from tui.questions import questions
+from tui.glance import Glance
+from tui.questions import glance_at, questions
 from tui.screens.listing import Listing
 from tui.widgets.rows import Rows
 
@@ -172,18 +172,19 @@ def test_copying_is_capped_osc_52(tree: Tree, capfd: pytest.CaptureFixture[str])
 
 
 def test_answers_arrive_behind_the_screen(tree: Tree) -> None:
-    def slow() -> object:
-        time.sleep(0.3)
-        return questions([Root(tree.root)], NOW, "")["check"]()
+    looked = threading.Event()
 
-    asked = {**questions([Root(tree.root)], NOW, ""), "check": slow}
+    def slow() -> Glance:
+        looked.wait(60)
+        return glance_at(Root(tree.root), NOW)
 
     async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:
         await pilot.pause()
         assert "asking ..." in text(app)
+        looked.set()
         await until(pilot, lambda: "no cause of an outage found" in app.state_line(), "the answer")
 
-    play(tree, journey, asked=asked)
+    play(tree, journey, asked={"glance": slow})
 
 
 def test_no_terminal_is_told_and_nothing_is_drawn() -> None:
@@ -239,7 +240,7 @@ def test_the_probes_answers_stay_when_the_files_are_read_after_them(tree: Tree) 
     answered = threading.Event()
 
     def read() -> Report:
-        answered.wait(30)
+        answered.wait(60)
         return files
 
     async def journey(app: DrtoolApp, pilot: Pilot[None]) -> None:

@@ -54,12 +54,15 @@ def test_a_hundred_thousand_rows() -> None:
     asyncio.run(run())
 
 
-def test_new_rows_keep_the_cursor_on_its_subject() -> None:
+def test_new_rows_keep_the_cursor_on_its_subject_once_it_was_put_there() -> None:
     async def run() -> None:
         app = Alone()
         async with app.run_test(size=(80, 24)):
             rows = app.query_one("#rows", Rows)
+            rows.show([Row("b", "", "b")])
             rows.show([Row("a", "", "a"), Row("b", "", "b")])
+            assert rows.current is not None
+            assert rows.current.subject == "a"
             rows.action_move(1)
             rows.show([Row("new", "", "new"), Row("a", "", "a"), Row("b", "", "b")])
             assert rows.current is not None

@@ -52,4 +52,7 @@ def test_a_line_that_stands_there_is_not_sent_again() -> None:
 def test_blanks_with_a_visible_style_are_kept() -> None:
     reverse = "\x1b[7;39;49mab          \x1b[0m"
     assert trimmed(reverse) == reverse
-    assert ESCAPE.sub("", trimmed("\x1b[39;49mab          \x1b[0m")) == "ab"
+    for style in ("4", "1;7", "41", "38;5;3;48;5;4"):
+        assert trimmed(f"\x1b[{style}mab          \x1b[0m") == f"\x1b[{style}mab          \x1b[0m"
+    for style in ("39;49", "1;39;49", "2", ""):
+        assert ESCAPE.sub("", trimmed(f"\x1b[{style}mab          \x1b[0m")) == "ab"

@@ -7,23 +7,23 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from drtool.commands.check import Report
-from drtool.core.causes import Judged
+from drtool.core.causes import Judged, Verdict
 from drtool.core.report import Role
+from tui.glance import Glance
 from tui.screens.listing import Listing
 from tui.widgets.rows import Row
 
 
 class Causes(Listing):
     NAME = "Causes"
-    QUESTION = "check"
+    QUESTION = "glance"
 
     KEYS = (("f", "fix"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "fix", "the plan that fixes this")]
 
     def rows(self, value: object) -> Sequence[Row]:
-        assert isinstance(value, Report)  # noqa: S101 - the type of this question's answer
-        return cause_rows(self.drtool.report() or value)
+        assert isinstance(value, Glance)  # noqa: S101 - the type of this question's answer
+        return cause_rows((self.drtool.glance() or value).verdict)
 
     def action_fix(self) -> None:
         judged = self.current()
@@ -39,8 +39,8 @@ class Causes(Listing):
         return "no cause of an outage found"
 
 
-def cause_rows(report: Report) -> list[Row]:
-    found = report.verdict.findings
+def cause_rows(verdict: Verdict) -> list[Row]:
+    found = verdict.findings
     rows = []
     for number, judged in enumerate((j for j in found if j.role is Role.CAUSE), 1):
         rows.append(Row(f"{number}. [{judged.severity}] {judged.finding.title}", "bold", judged))

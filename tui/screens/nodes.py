@@ -21,7 +21,7 @@ class Nodes(Listing):
     def detail(self, row: Row) -> Sequence[str]:
         if not isinstance(row.subject, Report):
             return (row.text,)
-        return [found.text for found in cause_rows(row.subject)] or ["no cause of an outage found"]
+        return [found.text for found in cause_rows(row.subject.verdict)] or ["no cause of an outage found"]
 
 
 def _row(report: Report) -> Row:

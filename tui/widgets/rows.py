@@ -64,10 +64,14 @@ class Rows(Widget, can_focus=True):
         self._shown: Sequence[Row] = ()
         self.cursor = 0
         self.top = 0
+        self._placed = False
 
     def show(self, rows: Sequence[Row]) -> None:
-        """New rows; the cursor stays on the same subject where it is still there."""
-        kept = self.current
+        """New rows; a cursor that somebody put on a subject stays on it, any other stays where it is on the screen.
+
+        What comes first is what matters most: a cause found later must not come to lie above the cursor unseen.
+        """
+        kept = self.current if self._placed else None
         self.rows = rows
         self._filter(kept.subject if kept else None)
 
@@ -103,10 +107,12 @@ class Rows(Widget, can_focus=True):
         self._go(to if to >= 0 else len(self._shown) - 1)
 
     def action_choose(self) -> None:
+        self._placed = True
         self.post_message(self.Chosen(self, self.current))
 
     def _go(self, to: int) -> None:
         before, top = self.cursor, self.top
+        self._placed = True
         if self.pointer:
             self.cursor = max(0, min(to, len(self._shown) - 1))
             self._keep_in_view()
