@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Resize
 from textual.screen import Screen
 from textual.suggester import SuggestFromList
 
@@ -83,16 +84,25 @@ class DrtoolApp(App[None]):
 
     def on_mount(self) -> None:
         self.push_screen("causes")
+        self.call_later(self._paint_at_once)
+
+    def _paint_at_once(self) -> None:
+        """A change of size is painted when it comes, anything else with the next frame."""
+        self.refresh_screen()
+        self.post_message(Resize(self.size, self.size))
 
     def on_unmount(self) -> None:
         self.session.close()
 
     def _changed(self, question: str) -> None:
         """Called from a question's thread."""
-        if self.is_running:
+        if not self.is_running:
+            return
+        if question == "glance":
+            self.call_from_thread(self._paint_at_once)
+            self.call_from_thread(self.call_after_refresh, self._ask_behind)
+        else:
             self.call_from_thread(self.refresh_screen)
-            if question == "glance":
-                self.call_from_thread(self.call_after_refresh, self._ask_behind)
 
     def _ask_behind(self) -> None:
         """What takes longer waits until the first screen is painted."""

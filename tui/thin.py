@@ -1,4 +1,4 @@
-"""A terminal driver for bad lines: a line that stands on the screen already is not sent again, nor are trailing blanks.
+"""A terminal driver for bad lines: a line that stands on the screen already is not sent again, blanks hardly at all.
 
 Textual paints a layout change as the whole screen, line by line, each with its position. At 80x24 that is several
 kilobytes for one key; of these most are on the screen already.
@@ -14,12 +14,13 @@ from textual.drivers.linux_driver import LinuxDriver
 PLACE = re.compile(r"\x1b\[(\d+);(\d+)H")
 STYLE = re.compile(r"\x1b\[([\d;]*)m")
 ESCAPE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")
-BLANKS = re.compile(r"(?:\x1b\[(?:39;49|0)?m)?( {4,})((?:\x1b\[0?m)?)$")
-PLAIN = re.compile(r"\x1b\[39;49m([^\x1b]*)\x1b\[0m")
+BLANKS = re.compile(r" {6,}")
+JUMPS_AT_END = re.compile(r"(?:\x1b\[\d+C)+((?:\x1b\[0m)?)$")
 WIPES = ("\x1b[?1049", "\x1b[2J", "\x1b[J")
-ERASE = "\x1b[K"
-UNSEEN_ON_BLANKS = frozenset({"", "0", "1", "2", "39", "49"})
-"""Reset, bold, dim, and the default colours."""
+ERASE, RESET = "\x1b[K", "\x1b[0m"
+DEFAULTS = frozenset({"", "0", "39", "49"})
+UNSEEN_ON_BLANKS = frozenset({"", "1", "2"})
+"""Bold and dim."""
 
 
 class Lines:
@@ -53,21 +54,32 @@ class Lines:
 
 
 def trimmed(line: str) -> str:
-    """Blanks at the end become one "erase to the end", where no style shows on them; default colours go unsaid.
+    """The same line in fewer bytes: what is blank is erased first and jumped over, and default colours go unsaid.
 
-    Every line ends with its style reset, so that the next one begins without any.
+    Every line begins without a style and ends without one.
     """
-    bare = PLAIN.fullmatch(line)
-    if bare is not None:
-        text = bare[1].rstrip(" ")
-        return text + ERASE if len(bare[1]) - len(text) > len(ERASE) else bare[1]
-    found = BLANKS.search(line)
-    if found is None:
+    parts = STYLE.split(line)
+    if any("\x1b" in text for text in parts[::2]):
         return line
-    styles = STYLE.findall(line[: found.start(1)])
-    if styles and not UNSEEN_ON_BLANKS.issuperset(styles[-1].split(";")):
-        return line
-    return f"{line[: found.start(1)]}\x1b[0m{ERASE}"
+    shown, style = "", ""
+    for wanted, text in zip(["", *(_said(found) for found in parts[1::2])], parts[::2], strict=True):
+        words = BLANKS.sub(_jump, text) if UNSEEN_ON_BLANKS.issuperset(wanted.split(";")) else text
+        if words and wanted != style:
+            shown += (RESET if style else "") + (f"\x1b[{wanted}m" if wanted else "")
+            style = wanted
+        shown += words
+    shown = ERASE + JUMPS_AT_END.sub(r"\1", shown + (RESET if style else ""))
+    return min(shown, line, key=len)
+
+
+def _said(style: str) -> str:
+    """Numbers after 38 and 48 name a colour of a palette."""
+    parts = style.split(";")
+    return style if {"38", "48"} & set(parts) else ";".join(part for part in parts if part not in DEFAULTS)
+
+
+def _jump(blanks: re.Match[str]) -> str:
+    return f"\x1b[{len(blanks[0])}C"
 
 
 class ThinDriver(LinuxDriver):

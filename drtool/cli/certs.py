@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from drtool.cli._moment import Moment
 from drtool.cli._output import columns, emit, output_option
-from drtool.cli.check import Moment
 from drtool.commands.certs import Inventory, as_data, certs, state
 from drtool.commands.tree import opened
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import click
 
+from drtool.cli._moment import Moment
 from drtool.cli._output import emit, output_option, visible
 from drtool.commands.check import Report, check_together, dotted, together_as_data
 from drtool.commands.check_db import DbReport, check_db
@@ -19,21 +20,6 @@ from drtool.core.report import Outcome, Role, Severity, Status
 from manifests.node import EXPIRY_DAYS
 
 MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
-
-
-class Moment(click.ParamType[datetime]):
-    """A time as ISO 8601; UTC where it names no zone."""
-
-    name = "TIME"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        try:
-            moment = datetime.fromisoformat(str(value))
-        except ValueError:
-            self.fail(f"{value} is no time such as 2026-12-15T00:00:00Z", param, ctx)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @click.command(epilog="Example: drtool check --root /mnt/cp-1 --at 2026-12-15T00:00:00Z")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from drtool.cli.check import Moment
+from drtool.cli._moment import Moment
 from drtool.core.errors import UsageError
 
 ALTERNATE_SCREEN_OFF = "\x1b[?1049l\x1b[?25h\x1b[0m"

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tui.app import DrtoolApp
 
 
+FRAME = 0.1
+
+
 class Listing(Screen[None]):
     """A screen says what it asks (`QUESTION`), how an answer becomes rows, and what a row says in detail."""
 
@@ -70,6 +73,8 @@ class Listing(Screen[None]):
         yield Static(self._keys(), id="keys", markup=False)
 
     def on_mount(self) -> None:
+        """What is known within one frame is on the first one."""
+        self.drtool.session.wait(self.QUESTION, FRAME)
         self.update()
         self.query_one("#rows").focus()
 

@@ -1,0 +1,22 @@
+"""A time on the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+
+class Moment(click.ParamType[datetime]):
+    """A time as ISO 8601; UTC where it names no zone."""
+
+    name = "TIME"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(str(value))
+        except ValueError:
+            self.fail(f"{value} is no time such as 2026-12-15T00:00:00Z", param, ctx)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
