@@ -11,9 +11,9 @@ from pathlib import Path
 
 from drtool.core.errors import Unsound
 from drtool.core.events import Listener, silent
+from drtool.host.beside import beside
 from snapshots import bolt as bbolt
 from snapshots import cluster as clusters
-from snapshots.beside import beside
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision

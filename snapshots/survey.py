@@ -13,8 +13,8 @@ from operator import lt
 from struct import Struct
 
 from drtool.core.events import Listener, Progress, silent
+from drtool.host.beside import beside, possible
 from snapshots import wire
-from snapshots.beside import beside, possible
 from snapshots.bolt import (
     BRANCH,
     FREELIST,

@@ -5,10 +5,16 @@ What judges a node is imported only where a glance is made: where it came from a
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from drtool.core.causes import Verdict
+from drtool.host.beside import beside
+from drtool.host.root import Root
 
 if TYPE_CHECKING:
     from drtool.commands.check import Report
@@ -25,6 +31,20 @@ class Glance:
     cluster: str
     facts: tuple[str, ...]
     verdict: Verdict
+
+
+@contextmanager
+def first_glance(root: Root, at: datetime | None) -> Iterator[Callable[[], Glance]]:
+    """Judges the files in a child process while this one loads the screens; yields what waits for the answer."""
+    with beside(lambda: pickle.dumps(glance_at(root, at))) as answer:
+        yield lambda: pickle.loads(answer())  # noqa: S301 - from our own child
+
+
+def glance_at(root: Root, at: datetime | None) -> Glance:
+    """What the files alone say."""
+    from drtool.commands.check import check
+
+    return glance(check(root, at, probe=False))
 
 
 def glance(report: Report) -> Glance:

@@ -8,14 +8,7 @@ from typing import Any
 
 from drtool.commands.scratch_marker import acts_on
 from drtool.host.root import Root
-from tui.glance import Glance, glance
-
-
-def glance_at(root: Root, at: datetime | None) -> Glance:
-    """What the files alone say, for the first screen."""
-    from drtool.commands.check import check
-
-    return glance(check(root, at, probe=False))
+from tui.glance import glance_at
 
 
 def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[str, Callable[[], Any]]:

@@ -29,19 +29,17 @@ def command(roots: tuple[Path, ...] = (), at: datetime | None = None, source: st
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
     from drtool.host.root import Root
-    from tui.ahead import Ahead
-    from tui.questions import glance_at
+    from tui.glance import first_glance
 
     places = [Root(root.resolve()) for root in roots or (Path("/"),)]
-    first = Ahead(lambda: glance_at(places[0], at))
-    from tui.app import DrtoolApp
+    with first_glance(places[0], at) as glance:  # begun before Textual is loaded
+        from tui.app import DrtoolApp
 
-    app = DrtoolApp(places, at, source, {"glance": first.answer})
-    try:
-        app.run(mouse=False)
-    finally:
-        first.end()
-        if sys.stdout.isatty():
-            sys.stdout.write(ALTERNATE_SCREEN_OFF)
-            sys.stdout.flush()
+        app = DrtoolApp(places, at, source, {"glance": glance})
+        try:
+            app.run(mouse=False)
+        finally:
+            if sys.stdout.isatty():
+                sys.stdout.write(ALTERNATE_SCREEN_OFF)
+                sys.stdout.flush()
     return app.return_code or 0

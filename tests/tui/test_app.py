@@ -17,8 +17,8 @@ from drtool.core.errors import NotFound
 from drtool.host.root import Root
 from tests.builders.tree import NOW, Tree, laid
 from tui.app import DrtoolApp
-from tui.glance import Glance
-from tui.questions import glance_at, questions
+from tui.glance import Glance, glance_at
+from tui.questions import questions
 from tui.screens.listing import Listing
 from tui.widgets.rows import Rows
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import Unsound
-from snapshots.beside import beside, possible
+from drtool.host.beside import beside, possible
 
 
 def test_a_result_comes_from_another_process() -> None:
