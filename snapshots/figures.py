@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
@@ -108,8 +108,12 @@ def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Sta
     """Everything in one pass; a damaged db gives what can still be read, and its faults. Never raises for damage."""
     # the hash has a core of its own where there are two, and the file is large enough to care
     with beside(bolt.trailer_holds if trailer else _untold, worth=bolt.used >= WORTH_HALVES) as holds:
-        found, faults = _survey(bolt, listener)
-        trailing = holds()
+        found = _all_but_trailer(bolt, listener)
+        return replace(found, trailer=holds())
+
+
+def _all_but_trailer(bolt: Bolt, listener: Listener) -> Status:
+    found, faults = _survey(bolt, listener)
     cluster = None
     version, compacted = "", -1
     try:
@@ -126,7 +130,6 @@ def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Sta
         structure=Structure(faults, (first is not None, second is not None)),
         figures=None if found is None else _figures(bolt, found, version, compacted),
         cluster=cluster,
-        trailer=trailing,
     )
 
 
