@@ -67,6 +67,8 @@ CONFIGURATION = (
     "/etc/fstab",
     "/etc/machine-id",
     "/etc/os-release",
+    "/etc/apt/sources.list.d/kubernetes*",
+    "/etc/yum.repos.d/kubernetes*",
     "/etc/selinux/config",
     "/etc/modules-load.d/*",
     "/etc/sysctl.conf",

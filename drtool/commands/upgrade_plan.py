@@ -220,7 +220,9 @@ def _installs(node: Node, patch: str) -> str:
 
 def _install(installs: Mapping[str, str], name: str, patch: str, *packages: str) -> str:
     how = installs.get(name, "")
-    return " && ".join(how.format(package) for package in packages) or f"install {' and '.join(packages)} {patch}"
+    if not how:
+        return f"install {' and '.join(packages)} {patch}"
+    return " && ".join(how.format(package) for package in packages)
 
 
 def _with_control_plane(state: State, name: str, target: int, last: bool) -> State:

@@ -19,6 +19,8 @@ from snapshots.registry.selectors import from_object
 
 SOON = timedelta(days=14)
 FIXED_35 = (3, 5, 24)
+REPOSITORIES = ("/etc/apt/sources.list.d/", "/etc/yum.repos.d/")
+PACKAGES_OF = r"^(?!\s*#).*/v1\.(\d+)/(?:deb|rpm)\b"
 SECTIONS = {
     "apiServer": "kube-apiserver",
     "controllerManager": "kube-controller-manager",
@@ -41,6 +43,7 @@ def node_risks(node: Node, target: int) -> Iterator[str]:
             yield from _flags(component, target)
     yield from _kubelet_flags(node, target)
     yield from _etcd(node, target)
+    yield from _repositories(node, target)
     for credential in credentials(node):
         certificate = credential.certificate
         soon = certificate is not None and certificate.not_after < node.at + SOON
@@ -71,6 +74,19 @@ def _kubelet_flags(node: Node, target: int) -> Iterator[str]:
         verdict = explain_flag("kubelet", flag.name, (1, target))
         if verdict is not None and verdict.state in {State.REMOVED, State.UNKNOWN}:
             yield f"{flag.evidence}: kubelet --{flag.name} {verdict.why}"
+
+
+def _repositories(node: Node, target: int) -> Iterator[str]:
+    """Each minor has a package repository of its own: that of another one has not the packages to install."""
+    found = [
+        (int(match[1]), evidence)
+        for path in sorted(node.capture.entries)
+        if path.startswith(REPOSITORIES)
+        for match, evidence in node.find(path, PACKAGES_OF)
+    ]
+    if found and target not in {minor for minor, _ in found}:
+        minor, evidence = found[-1]
+        yield f"{evidence}: has the packages of 1.{minor} alone: name 1.{target} there before kubeadm is installed"
 
 
 def _etcd(node: Node, target: int) -> Iterator[str]:

@@ -111,8 +111,31 @@ def test_the_member_store_trap(tmp_path: Path) -> None:
 
 def test_packages_as_the_distribution_installs_them(tmp_path: Path) -> None:
     tree = node(tmp_path)
+    assert "install kubeadm v1.37.PATCH" in plan(tree).steps[2].commands
+    assert "install kubelet and kubectl v1.37.PATCH" in plan(tree).steps[3].commands
     tree.write("/etc/os-release", "ID=ubuntu\nID_LIKE=debian\n")
     assert "apt-get install --allow-change-held-packages -y kubeadm='1.37.*-*'" in plan(tree).steps[2].commands
+    assert all(command.strip(" &") for step in plan(tree).steps for command in step.commands)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (
+            "/etc/apt/sources.list.d/kubernetes.list",
+            "deb [signed-by=/a.gpg] https://example.com/core:/stable:/v1.{}/deb/ /",
+        ),
+        ("/etc/yum.repos.d/kubernetes.repo", "baseurl=https://example.com/core:/stable:/v1.{}/rpm/"),
+    ],
+)
+def test_a_package_repository_of_another_minor(tmp_path: Path, path: str, line: str) -> None:
+    tree = node(tmp_path)
+    tree.write(path, line.format(36) + "\n# " + line.format(37) + "\n")
+    (risk,) = plan(tree).risks
+    assert risk.startswith(f"{path}:1: ")
+    assert "has the packages of 1.36 alone: name 1.37 there" in risk
+    tree.write(path, line.format(37) + "\n")
+    assert plan(tree).risks == ()
 
 
 def test_what_the_release_data_says() -> None:
