@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
+
+LEAST = 24
+"""Characters in a line that are still worth reading."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -32,12 +37,38 @@ def emit(data: dict[str, Any], output: str, table: Callable[[], str]) -> None:
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Left-aligned columns, two spaces apart, control characters made visible."""
+    """Left-aligned columns, two spaces apart, control characters made visible.
+
+    On a terminal that is too narrow the last column goes over several lines, or each row over lines of its own; what the
+    terminal folds once is left to it.
+    """
     shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in shown) for i in range(len(heads))]
+    room, before = terminal_width(), sum(width + 2 for width in widths[:-1])
+    if room and room - before < LEAST and before + widths[-1] > 2 * room:
+        return "\n".join(_block(shown[0], row, room) for row in shown[1:])
+    if room and room - before >= LEAST:
+        shown = [[*cells, _over_lines(last, room, before)] for *cells, last in shown]
+        widths[-1] = 0
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown
     )
+
+
+def _block(heads: Sequence[str], row: Sequence[str], room: int) -> str:
+    width = max(map(len, heads[1:]))
+    cells = zip(heads[1:], row[1:], strict=True)
+    return "\n".join([row[0], *(f"  {head:{width}}  {_over_lines(cell, room, width + 4)}" for head, cell in cells)])
+
+
+def _over_lines(text: str, room: int, indent: int) -> str:
+    lines = textwrap.wrap(text, max(LEAST, room - indent), break_on_hyphens=False)
+    return ("\n" + " " * indent).join(lines)
+
+
+def terminal_width() -> int | None:
+    """None where stdout is no terminal: then nothing is cut or moved, so that programs find one row a line."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def visible(text: str) -> str:
