@@ -39,8 +39,8 @@ def emit(data: dict[str, Any], output: str, table: Callable[[], str]) -> None:
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Left-aligned columns, two spaces apart, control characters made visible.
 
-    On a terminal that is too narrow the last column goes over several lines, or each row over lines of its own; what the
-    terminal folds once is left to it.
+    On a terminal that is too narrow the last column goes over several lines, or each row over lines of its own; rows
+    that the terminal folds once are left to it.
     """
     shown = [[visible(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in shown) for i in range(len(heads))]
