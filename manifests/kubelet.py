@@ -48,6 +48,7 @@ class Kubelet:
     """`config` is None where its file is absent or cannot be parsed; `config_entry` then tells which.
 
     `drop_ins` are the documents of --config-dir in the order of their names; each wins over what is before it.
+    `refused_drop_ins` are files there that stop the kubelet, each with what it says of them.
     """
 
     config_path: str
@@ -59,6 +60,7 @@ class Kubelet:
     version_evidence: Evidence | None
     hostname: str
     drop_ins: tuple[Document, ...] = ()
+    refused_drop_ins: tuple[Evidence, ...] = ()
 
     @cached_property
     def _last(self) -> dict[str, Flag]:

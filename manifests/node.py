@@ -284,14 +284,26 @@ class Node:
             parsed = _first_document(entry)
             document, problem = (None, str(parsed)) if isinstance(parsed, Unparsable) else (parsed, "")
         numbers, evidence = self._kubelet_version()
-        drop_ins = tuple(self._kubelet_drop_ins(next((f.value for f in reversed(flags) if f.name == "config-dir"), "")))
-        return Kubelet(path, entry, document, problem, flags, numbers, evidence, self.hostname, drop_ins)
+        found = tuple(self._kubelet_drop_ins(next((f.value for f in reversed(flags) if f.name == "config-dir"), "")))
+        drop_ins = tuple(one for one in found if isinstance(one, Document))
+        refused = tuple(one for one in found if isinstance(one, Evidence))
+        return Kubelet(path, entry, document, problem, flags, numbers, evidence, self.hostname, drop_ins, refused)
 
-    def _kubelet_drop_ins(self, directory: str) -> Iterator[Document]:
-        """The kubelet reads *.conf there, in the order of their names (--config-dir, beta since 1.30)."""
+    def _kubelet_drop_ins(self, directory: str) -> Iterator[Document | Evidence]:
+        """The kubelet reads *.conf there, in the order of their names (--config-dir, beta since 1.30).
+
+        Each is decoded by itself, so each needs a kind; apiVersion it does without.
+        """
         for entry in self.capture.below(directory) if directory else ():
-            document = _first_document(entry) if entry.path.endswith(".conf") else None
-            if isinstance(document, Document) and isinstance(document.data, dict):
+            if not entry.path.endswith(".conf") or entry.data is None:
+                continue
+            document = _first_document(entry)
+            if isinstance(document, Unparsable):
+                if not document.refused:
+                    yield Evidence(entry.path, document.line, document.problem)
+            elif not isinstance(document.data, dict) or not document.get("kind"):
+                yield Evidence(entry.path, None, "Object 'Kind' is missing")
+            else:
                 yield document
 
     def _kubelet_version(self) -> tuple[tuple[int, int, int] | None, Evidence | None]:

@@ -2,7 +2,8 @@
 
 Broken YAML, an empty file, another kind (a kubeconfig, of all things), a missing apiVersion or a value of the wrong
 type stops the kubelet. A field that it does not know, or one that is given twice, makes it read the file leniently: it
-warns once in its log, drops the field, and runs on without what was meant; that is an error here.
+warns once in its log, drops the field, and runs on without what was meant; that is an error here. Files of --config-dir
+are read one by one: each must be YAML and name its kind.
 
 Fix: correct the file; --config=/var/lib/kubelet/config.yaml in the drop-in where it names a kubeconfig.
 """
@@ -46,6 +47,8 @@ def find(node: Node) -> Iterator[Finding]:
             (document.evidence("kind" if kind != "KubeletConfiguration" else "apiVersion"), *named),
         )
         return
+    for refused in kubelet.refused_drop_ins:
+        yield Finding(f"The kubelet cannot read {refused.path}, which --config-dir gives it", (refused,))
     for each in (document, *kubelet.drop_ins):
         yield from _types(each)
         yield from _lenient(node, each)

@@ -328,6 +328,15 @@ def test_drop_ins_of_the_configuration_win_over_it(tree: Tree) -> None:
     assert causes(tree) == ()
 
 
+@pytest.mark.parametrize("text", ["maxPods: 200\n", "kind: KubeletConfiguration\n\tmaxPods: 200\n", ""])
+def test_each_drop_in_of_the_configuration_is_read_by_itself(tree: Tree, text: str) -> None:
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--config-dir=/etc/kubernetes/kubelet.conf.d"\n')
+    tree.write("/etc/kubernetes/kubelet.conf.d/10-pods.yaml", text)
+    assert causes(tree) == ()
+    tree.write("/etc/kubernetes/kubelet.conf.d/10-pods.conf", text)
+    assert causes(tree) == ("kubelet-config-invalid",)
+
+
 def test_a_new_kubelet_that_may_reach_an_old_api_server_by_the_endpoint(tmp_path: Path) -> None:
     members = {"cp-1": "192.0.2.111", "cp-2": "192.0.2.112"}
     designs = [
