@@ -13,6 +13,7 @@ from msgspec import Struct
 from drtool.core.check import NotApplicable
 from drtool.core.report import Evidence
 from manifests.document import Document
+from manifests.releases import tables
 
 IMAGE = re.compile(r"^(?P<name>.+?)(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>[\w+.-]+:[0-9a-fA-F]+))?$")
 
@@ -217,8 +218,14 @@ class Component:
         return self.pod.path
 
     @cached_property
+    def flags(self) -> tuple[Flag, ...]:
+        """As they are meant: one that is misspelt, and stops the program, stands for the flag that it resembles."""
+        given = {flag.name for flag in self.container.flags}
+        return tuple(_meant(self.program, flag, self.version, given) for flag in self.container.flags)
+
+    @cached_property
     def _last(self) -> dict[str, Flag]:
-        return {flag.name: flag for flag in self.container.flags}
+        return {flag.name: flag for flag in self.flags}
 
     def has(self, name: str) -> bool:
         return name in self._last
@@ -234,7 +241,7 @@ class Component:
         return self._last[name].value if name in self._last else default
 
     def all(self, name: str) -> tuple[Flag, ...]:
-        return tuple(flag for flag in self.container.flags if flag.name == name)
+        return tuple(flag for flag in self.flags if flag.name == name)
 
     def names(self, name: str) -> tuple[str, ...]:
         """A comma-separated value, over every time the flag is given."""
@@ -298,7 +305,16 @@ def version(text: str) -> tuple[int, int, int] | None:
 
 
 def _flag(name: str, value: str, evidence: Evidence) -> Flag:
-    return Flag(name.lstrip("-").replace("_", "-"), value, evidence)
+    """Quotes around a value are taken off: that the program gets them too is the argument's own fault."""
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return Flag(name.lstrip("-").replace("_", "-"), value[1:-1] if quoted else value, evidence)
+
+
+def _meant(program: str, flag: Flag, release: tuple[int, int, int] | None, given: set[str]) -> Flag:
+    verdict = tables.explain_flag(program, flag.name, release) if release else None
+    if verdict is None or not verdict.nearest or verdict.nearest in given:
+        return flag
+    return Flag(verdict.nearest, flag.value, flag.evidence)
 
 
 def _list(value: Any) -> list[Any]:

@@ -24,12 +24,12 @@ BINDS = {
 
 def find(node: Node) -> Iterator[Finding]:
     apiserver = node.apiserver
-    port = int(apiserver.value("secure-port", "6443"))
+    port = apiserver.value("secure-port", "6443")
     bound = address_of(apiserver.value("bind-address", "0.0.0.0"))  # noqa: S104 - the program's default
     at = apiserver.flag("secure-port").evidence if apiserver.has("secure-port") else apiserver.image_evidence
     for path, pattern in BINDS.items():
         for match, evidence in _binds(node, path, pattern):
-            if int(match[2]) == port and _same(bound, match[1] or "*"):
+            if match[2] == port and _same(bound, match[1] or "*"):
                 yield Finding(f"{path} listens on {match[1] or '*'}:{port}, and so does the API server", (evidence, at))
 
 

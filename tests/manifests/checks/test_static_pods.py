@@ -124,6 +124,21 @@ def test_a_typing_error_names_the_flag_that_is_meant(tree: Tree, program: str, f
 
 
 @pytest.mark.parametrize(
+    ("program", "flag"),
+    [
+        ("kube-apiserver", "etcd-servers"),
+        ("kube-apiserver", "etcd-cafile"),
+        ("kube-apiserver", "service-account-issuer"),
+        ("etcd", "listen-metrics-urls"),
+        ("kube-controller-manager", "allocate-node-cidrs"),
+    ],
+)
+def test_a_typing_error_is_the_one_cause(tree: Tree, program: str, flag: str) -> None:
+    tree.replace(f"/etc/kubernetes/manifests/{program}.yaml", f"--{flag}=", f"--{flag[:-1]}=")
+    assert causes(tree) == ("flag-typo",)
+
+
+@pytest.mark.parametrize(
     ("argument", "wrong"),
     [
         ('"--v=2"', True),
@@ -150,6 +165,21 @@ def test_quotes_and_spaces_in_an_argument(argument: str, wrong: bool) -> None:
 
 def test_embedded_quotes_are_the_one_cause(tree: Tree) -> None:
     tree.sub(APISERVER, r"- --advertise-address=[\d.]+\n", "- '\"--advertise-address=192.0.2.111\"'\n")
+    assert causes(tree) == ("flag-quoting",)
+
+
+@pytest.mark.parametrize(
+    ("program", "flag"),
+    [
+        ("kube-apiserver", "secure-port"),
+        ("kube-apiserver", "service-cluster-ip-range"),
+        ("kube-apiserver", "etcd-servers"),
+        ("kube-apiserver", "enable-admission-plugins"),
+        ("etcd", "data-dir"),
+    ],
+)
+def test_a_value_in_quotes_is_the_one_cause(tree: Tree, program: str, flag: str) -> None:
+    tree.sub(f"/etc/kubernetes/manifests/{program}.yaml", rf"- --{flag}=(\S+)\n", rf'- --{flag}="\1"\n')
     assert causes(tree) == ("flag-quoting",)
 
 
