@@ -37,7 +37,8 @@ def find(node: Node) -> Iterator[Finding]:
 def _paths(flag: Flag) -> list[str]:
     if not (READ.search(flag.name) or WRITTEN.search(flag.name)):
         return []
-    return [part for part in flag.value.split(",") if part.startswith("/")]
+    files = flag.value.partition(":")[0] if flag.name == "tls-sni-cert-key" else flag.value  # CERT,KEY[:NAMES]
+    return [part for part in files.split(",") if part.startswith("/")]
 
 
 def _problem(node: Node, component: Component, flag: Flag, path: str) -> tuple[str, tuple[Evidence, ...]] | None:

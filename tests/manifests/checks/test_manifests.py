@@ -11,6 +11,7 @@ from drtool.core.report import Severity, Status
 from tests.builders.tree import Tree, laid, outcomes
 
 MANIFESTS = "/etc/kubernetes/manifests"
+PKI = "/etc/kubernetes/pki"
 AUDIT_POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
 APISERVER = f"{MANIFESTS}/kube-apiserver.yaml"
 
@@ -137,3 +138,12 @@ def test_logs_that_need_no_mount(tree: Tree, path: str) -> None:
 def test_external_ca_mode_lacks_the_key_and_is_healthy(tree: Tree) -> None:
     tree.remove("/etc/kubernetes/pki/ca.key")
     assert causes(tree) == ()
+
+
+def test_a_certificate_for_other_names_has_its_names_after_a_colon(tree: Tree) -> None:
+    for half in ("crt", "key"):
+        tree.write(f"{PKI}/sni.{half}", tree.read(f"{PKI}/apiserver.{half}"), 0o600)
+    tree.set_flag("kube-apiserver", "tls-sni-cert-key", f"{PKI}/sni.crt,{PKI}/sni.key:k8s.example.org,*.example.org")
+    assert causes(tree) == ()
+    tree.remove(f"{PKI}/sni.key")
+    assert causes(tree) == ("flag-file-not-mounted",)
