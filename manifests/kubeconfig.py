@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import posixpath
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,14 +18,16 @@ from manifests.pki.certificates import Pem, read_pem
 class Kubeconfig:
     """The current context of one file.
 
-    `ca` and `client` are embedded data or what the named file holds; `client_file` is the path where a file is named,
-    "" where the certificate is embedded. `problem` says what makes the file unusable.
+    `ca`, `client` and `key` are embedded data or what the named file holds; `ca_file`, `client_file` and `key_file` are
+    the paths where files are named (a relative one starts at the kubeconfig's directory), "" where none is. `problem`
+    says what makes the file unusable.
     """
 
     path: str
     server: str
     server_evidence: Evidence
     ca: Pem | None
+    ca_file: str
     ca_evidence: Evidence
     client: Pem | None
     client_file: str
@@ -69,6 +72,8 @@ def read_kubeconfig(document: Document) -> Kubeconfig:
         problem = f'current-context "{current}" is not among its contexts'
     elif not cluster.get("server"):
         problem = f'no cluster "{context.get("cluster", "")}" with a server'
+    elif _given(user, "client-certificate") and not _given(user, "client-key"):
+        problem = f'user "{context.get("user", "")}" has a client certificate and no key'
     ca, _ = _embedded(document, cluster, cluster_at, "certificate-authority-data")
     client, bad_client = _embedded(document, user, user_at, "client-certificate-data")
     key, bad_key = _embedded(document, user, user_at, "client-key-data")
@@ -77,16 +82,26 @@ def read_kubeconfig(document: Document) -> Kubeconfig:
         server=str(cluster.get("server") or ""),
         server_evidence=document.evidence(*cluster_at, "server"),
         ca=ca,
+        ca_file=_file(document, cluster, "certificate-authority"),
         ca_evidence=document.evidence(*cluster_at, _key(cluster, "certificate-authority")),
         client=client,
-        client_file=str(user.get("client-certificate") or ""),
+        client_file=_file(document, user, "client-certificate"),
         client_evidence=document.evidence(*user_at, _key(user, "client-certificate")),
         key=key,
-        key_file=str(user.get("client-key") or ""),
+        key_file=_file(document, user, "client-key"),
         user=str(context.get("user") or ""),
         has_token=any(name in user for name in ("token", "tokenFile", "exec", "auth-provider")),
         problem=problem or bad_client or bad_key,
     )
+
+
+def _given(values: dict[str, Any], name: str) -> bool:
+    return bool(values.get(name) or values.get(f"{name}-data"))
+
+
+def _file(document: Document, values: dict[str, Any], name: str) -> str:
+    path = str(values.get(name) or "")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(document.path), path)) if path else ""
 
 
 def _key(values: dict[str, Any], name: str) -> str:

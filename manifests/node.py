@@ -259,7 +259,8 @@ class Node:
 
     def _with_files(self, config: Kubeconfig) -> Kubeconfig:
         changes: dict[str, Any] = {}
-        for attribute, path in (("client", config.client_file), ("key", config.key_file)):
+        named = (("ca", config.ca_file), ("client", config.client_file), ("key", config.key_file))
+        for attribute, path in named:
             if path and getattr(config, attribute) is None:
                 try:
                     changes[attribute] = self.pem(path)

@@ -33,7 +33,7 @@ def find(node: Node) -> Iterator[Finding]:
             yield Finding(
                 f"{path} trusts another CA than {CLUSTER_CA}",
                 (
-                    theirs.says(f"certificate-authority-data: CN={theirs.common_name}, {theirs.fingerprint[:16]}"),
+                    theirs.says(f"trusts CN={theirs.common_name}, {theirs.fingerprint[:16]}"),
                     ours.says(f"CN={ours.common_name}, {ours.fingerprint[:16]}"),
                 ),
                 severity=severity,

@@ -24,7 +24,6 @@ FLAGS = (
 
 def find(node: Node) -> Iterator[Finding]:
     manager = node.controller_manager
-    manager.flag(FLAGS[0])
     for name in FLAGS:
         if not manager.value(name):
             continue

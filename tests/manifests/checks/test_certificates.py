@@ -317,3 +317,51 @@ def test_how_soon_is_soon_can_be_told(tree: Tree) -> None:
     assert outcomes(tree.node())["cert-expires-soon"].status is Status.PASSED
     patient = replace(tree.node(), expiry_days=120)
     assert outcomes(patient)["cert-expires-soon"].status is Status.FAILED
+
+
+@pytest.mark.parametrize(("half", "other"), [("key", "crt"), ("crt", "key")])
+def test_one_half_of_a_pair_in_the_place_of_the_other(tree: Tree, half: str, other: str) -> None:
+    tree.write(f"{PKI}/apiserver.{half}", tree.read(f"{PKI}/apiserver.{other}"), 0o600)
+    assert judged(tree.node()).verdict.root_causes == ("key-pair-mismatch",)
+
+
+def test_a_rotated_file_that_lost_its_key(tree: Tree) -> None:
+    issued = client(tree, "kubelet.conf", BORN)
+    tree.write(str(tree.place(CURRENT).readlink()), issued.certificate_pem, 0o600)
+    assert judged(tree.node()).verdict.root_causes == ("key-pair-mismatch",)
+
+
+def test_a_kubeconfig_without_the_key_of_its_certificate(tree: Tree) -> None:
+    tree.sub("/etc/kubernetes/scheduler.conf", r" *client-key-data: .*\n", "")
+    assert judged(tree.node()).verdict.root_causes == ("pem-empty-or-garbage",)
+
+
+def test_a_kubeconfig_that_names_files(tree: Tree) -> None:
+    config = "/etc/kubernetes/scheduler.conf"
+    for name, issued in (
+        ("good", client(tree, "scheduler.conf", BORN)),
+        ("old", client(tree, "admin.conf", BORN, DAY)),
+    ):
+        tree.write(f"{PKI}/{name}.crt", issued.certificate_pem)
+        tree.write(f"{PKI}/{name}.key", issued.key_pem, 0o600)
+    for what, file in (
+        ("certificate-authority", "ca.crt"),
+        ("client-certificate", "good.crt"),
+        ("client-key", "good.key"),
+    ):
+        tree.sub(config, rf"{what}-data: .*", f"{what}: pki/{file}")
+    assert judged(tree.node()).verdict.root_causes == ()
+    tree.replace(config, "pki/ca.crt", "pki/etcd/ca.crt")
+    assert judged(tree.node()).verdict.root_causes == ("kubeconfig-ca-stale",)
+    tree.replace(config, "pki/etcd/ca.crt", "pki/ca.crt")
+    tree.replace(config, "pki/good", "pki/old")
+    assert judged(tree.node()).verdict.root_causes == ("cert-expired",)
+
+
+def test_a_bundle_in_the_flags_of_single_signers(tree: Tree) -> None:
+    tree.write(f"{PKI}/signers.crt", tree.read(f"{PKI}/ca.crt") + tree.read(f"{PKI}/front-proxy-ca.crt"))
+    for half in ("cert", "key"):
+        tree.set_flag("kube-controller-manager", f"cluster-signing-{half}-file", None)
+    tree.set_flag("kube-controller-manager", "cluster-signing-kubelet-client-cert-file", f"{PKI}/signers.crt")
+    tree.set_flag("kube-controller-manager", "cluster-signing-kubelet-client-key-file", f"{PKI}/ca.key")
+    assert judged(tree.node()).verdict.root_causes == ("ca-bundle-as-signing-cert",)
