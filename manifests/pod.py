@@ -201,6 +201,19 @@ class StaticPod:
                 found.append(Container(str(item.get("name", "")), str(item.get("image", "")), self.document, position))
         return tuple(found)
 
+    @cached_property
+    def host_ports(self) -> tuple[tuple[tuple[str, int], Evidence], ...]:
+        """(protocol, port) of the host that it asks for; in the host's network each of its ports is one."""
+        own = "containerPort" if self.document.get("spec", "hostNetwork") is True else "hostPort"
+        found = []
+        for container in self.containers:
+            for index, item in enumerate(_list(self.document.get(*container.position, "ports"))):
+                port = _dict(item).get("hostPort") or _dict(item).get(own)
+                if isinstance(port, int):
+                    evidence = self.document.evidence(*container.position, "ports", index, own)
+                    found.append(((str(item.get("protocol") or "TCP"), port), evidence))
+        return tuple(found)
+
     def evidence(self, *path: str | int) -> Evidence:
         return self.document.evidence(*path)
 

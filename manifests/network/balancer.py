@@ -27,7 +27,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Where haproxy listens; `tls` where it shows a certificate of its own."""
+    """Where haproxy or nginx listens ("" for every address); `tls` where it shows a certificate of its own."""
 
     host: str
     port: int | None
@@ -44,13 +44,19 @@ def _haproxy_files(node: Node) -> Iterator[Entry]:
 
 
 def binds(node: Node) -> tuple[Bind, ...]:
-    found = []
-    for file in _haproxy_files(node):
-        for match, evidence in node.find(file.path, r"^\s*bind\s+(\S+)(.*)$"):
-            for place in match[1].split(","):
-                host, port = split_url(place)
-                found.append(Bind(host, port, bool(re.search(r"\bssl\b|\bcrt\b", match[2])), evidence))
-    return tuple(found)
+    haproxy = [found for file in _haproxy_files(node) for found in node.find(file.path, r"^\s*bind\s+(\S+)(.*)$")]
+    nginx = node.find(NGINX, r"^\s*listen\s+([^\s;]+)([^;]*);")
+    return tuple(
+        Bind(*_listening(place), bool(re.search(r"\bssl\b|\bcrt\b", match[2])), evidence)
+        for match, evidence in (*haproxy, *nginx)
+        for place in match[1].split(",")
+    )
+
+
+def _listening(place: str) -> tuple[str, int | None]:
+    """`*:6443`, `:6443`, `192.0.2.1:6443`, `[::]:6443`, haproxy's `:::6443` and `ipv4@:6443`, nginx's bare `6443`."""
+    host, _, port = place.rpartition("@")[2].rpartition(":")
+    return host.strip("[]").replace("*", ""), int(port) if port.isdecimal() else None
 
 
 def servers(node: Node) -> tuple[Server, ...]:

@@ -190,3 +190,25 @@ def test_the_cni_bridge_is_no_overlap_and_the_hosts_own_network_is(tree: Tree) -
     assert not failed(tree, "pod-service-node-overlap")
     tree.write("/proc/net/route", head + bridge.replace("cni0", "eth0"))
     assert failed(tree, "pod-service-node-overlap")
+
+
+@pytest.mark.parametrize("place", [":::6443 v4v6", "127.0.0.1:8080,*:6443", "[::]:6443", ":6443", "ipv4@:6443"])
+def test_each_way_in_which_haproxy_binds_every_address(tree: Tree, place: str) -> None:
+    tree.write("/etc/haproxy/haproxy.cfg", f"frontend api\n  bind {place}\n  default_backend cps\n")
+    assert causes(tree) == ("port-conflict",)
+
+
+@pytest.mark.parametrize(("place", "expected"), [("6443", ("port-conflict",)), ("[::]:8443 ipv6only=off", ())])
+def test_nginx_on_the_same_port(tree: Tree, place: str, expected: tuple[str, ...]) -> None:
+    tree.write("/etc/nginx/nginx.conf", f"stream {{\n  server {{\n    listen {place};\n    proxy_pass cps;\n  }}\n}}\n")
+    assert causes(tree) == expected
+
+
+def test_two_static_pods_on_one_port_of_the_host(tree: Tree) -> None:
+    copied = tree.read("/etc/kubernetes/manifests/kube-scheduler.yaml").replace(
+        "\n  name: kube-sch", "\n  name: old-sch"
+    )
+    tree.write("/etc/kubernetes/manifests/old.yaml", copied)
+    assert causes(tree) == ("port-conflict",)
+    tree.write("/etc/kubernetes/manifests/old.yaml", copied.replace("hostNetwork: true", "hostNetwork: false"))
+    assert not failed(tree, "port-conflict")
