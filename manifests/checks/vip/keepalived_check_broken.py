@@ -17,7 +17,7 @@ from manifests.network.keepalived import Block, configuration
 from manifests.node import Node
 
 SEVERITY = Severity.ERROR
-ASKED = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])[:/](\d{2,5})\b")
+ASKED = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])[:/\s](\d{2,5})\b")
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -55,7 +55,9 @@ def _script(node: Node, script: Block) -> Iterator[Finding]:
 
 
 def _ports(node: Node, text: str, evidence: Evidence) -> Iterator[Finding]:
-    asked = {int(match[1]) for match in ASKED.finditer(text)}
+    assigned = dict(re.findall(r"""(?m)^\s*(?:export\s+)?(\w+)=["']?([^\s"';]+)""", text))
+    expanded = re.sub(r"\$\{?(\w+)\}?", lambda variable: assigned.get(variable[1], variable[0]), text)
+    asked = {int(match[1]) for match in ASKED.finditer(expanded)}
     served = _served(node)
     if asked and served and not asked & served:
         ports = ", ".join(str(port) for port in sorted(asked))

@@ -121,3 +121,18 @@ def test_an_endpoint_that_refuses_is_no_hairpin(tree: Tree) -> None:
     )
     tree.journal("kubelet", HUNG.format(host="lb.example.org", address="203.0.113.9"), refused)
     assert outcomes(tree.node())["lb-hairpin"].status is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "#!/bin/sh\nAPISERVER_DEST_PORT=7443\ncurl -sfk https://localhost:${APISERVER_DEST_PORT}/healthz || exit 1\n",
+        "#!/bin/sh\nexport PORT='7443'\nnc -z 127.0.0.1 $PORT\n",
+    ],
+)
+def test_a_check_that_asks_a_port_from_a_variable(tree: Tree, script: str) -> None:
+    keepalived(tree)
+    tree.write("/etc/keepalived/check_apiserver.sh", script.replace("7443", "6443"), 0o755)
+    assert outcomes(tree.node())["keepalived-check-broken"].status is Status.PASSED
+    tree.write("/etc/keepalived/check_apiserver.sh", script, 0o755)
+    assert outcomes(tree.node())["keepalived-check-broken"].status is Status.FAILED
