@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -211,6 +211,66 @@ def _unknown_fields(
             if isinstance(inner, dict) and _kubelet_struct(kind) and not run[2].startswith("map["):
                 place = (*path, str(name)) if index is None else (*path, str(name), index)
                 yield from _unknown_fields(inner, kind, release, place)
+
+
+def mistyped_kubelet_fields(
+    config: Mapping[str, Any], version: Version
+) -> tuple[tuple[tuple[str | int, ...], str], ...] | None:
+    """Path of every value that the field's type cannot take, and what it must be. The kubelet reads none leniently."""
+    release = _release("kubelet", version)
+    return None if release is None else tuple(_mistyped(config, _KUBELET_ROOT, release, ()))
+
+
+def _mistyped(
+    value: Mapping[str, Any], struct: str, release: int, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    table = _kubelet_struct(struct)
+    for name, item in value.items():
+        run = _at(table.get(str(name), []), release)
+        if run is not None and item is not None:
+            yield from _fits(item, run[2].lstrip("*"), release, (*path, str(name)))
+
+
+def _fits(
+    item: Any, kind: str, release: int, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if kind.startswith("[]"):
+        if not isinstance(item, list):
+            yield path, "a list"
+        for index, inner in enumerate(item if isinstance(item, list) else ()):
+            yield from _fits(inner, kind.removeprefix("[]"), release, (*path, index))
+    elif kind.startswith("map[string]"):
+        if not isinstance(item, dict):
+            yield path, "a mapping"
+        for name, inner in item.items() if isinstance(item, dict) else ():
+            yield from _fits(inner, kind.removeprefix("map[string]"), release, (*path, name))
+    elif kind in _SCALARS:
+        words, fits = _SCALARS[kind]
+        if item is not None and not fits(item):
+            yield path, words
+    elif _kubelet_struct(struct := kind.rpartition(".")[2]):
+        if isinstance(item, dict):
+            yield from _mistyped(item, struct, release, path)
+        else:
+            yield path, "a mapping"
+
+
+def _whole(item: Any) -> bool:
+    return not isinstance(item, bool) and (isinstance(item, int) or (isinstance(item, float) and item.is_integer()))
+
+
+def _duration(item: Any) -> bool:
+    return isinstance(item, str) and _DURATION.fullmatch(item) is not None
+
+
+_DURATION = re.compile(r"[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)")
+_SCALARS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "string": ("a string", lambda item: isinstance(item, str)),
+    "bool": ("true or false", lambda item: isinstance(item, bool)),
+    "float64": ("a number", lambda item: isinstance(item, int | float) and not isinstance(item, bool)),
+    "metav1.Duration": ("a duration such as 10s", _duration),
+    **dict.fromkeys(("int32", "int64", "uint32"), ("a whole number", _whole)),
+}
 
 
 @cache

@@ -24,9 +24,6 @@ from manifests.releases.tables import State
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("kubelet-not-running", "container-exited", "component-not-ready", "staticpodpath-mismatch")
-LISTS = ("clusterDNS", "tlsCipherSuites", "enforceNodeAllocatable", "allowedUnsafeSysctls", "registerWithTaints")
-MAPS = ("evictionHard", "evictionSoft", "featureGates", "kubeReserved", "systemReserved", "authentication", "logging")
-BOOLEANS = ("failSwapOn", "failCgroupV1", "rotateCertificates", "serverTLSBootstrap", "protectKernelDefaults")
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -50,7 +47,7 @@ def find(node: Node) -> Iterator[Finding]:
     for refused in kubelet.refused_drop_ins:
         yield Finding(f"The kubelet cannot read {refused.path}, which --config-dir gives it", (refused,))
     for each in (document, *kubelet.drop_ins):
-        yield from _types(each)
+        yield from _types(node, each)
         yield from _lenient(node, each)
 
 
@@ -60,17 +57,10 @@ def _where(kubelet: Kubelet) -> Evidence:
     return Evidence(kubelet.config_path, int(head) if head.isdecimal() else None, kubelet.config_problem[:300])
 
 
-def _types(document: Document) -> Iterator[Finding]:
-    wanted: tuple[tuple[tuple[str, ...], type, str], ...] = (
-        (LISTS, list, "a list"),
-        (MAPS, dict, "a mapping"),
-        (BOOLEANS, bool, "true or false"),
-    )
-    for names, kind, words in wanted:
-        for name in names:
-            value = document.get(name)
-            if value is not None and not isinstance(value, kind):
-                yield Finding(f"{name} in {document.path} must be {words}", (document.evidence(name),))
+def _types(node: Node, document: Document) -> Iterator[Finding]:
+    for path, wanted in tables.mistyped_kubelet_fields(document.data, kubelet_release(node).numbers) or ():
+        name = ".".join(map(str, path))
+        yield Finding(f"{name} in {document.path} must be {wanted}", (document.evidence(*path),))
 
 
 def _lenient(node: Node, document: Document) -> Iterator[Finding]:
