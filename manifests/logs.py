@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from drtool.core.report import Evidence
 from drtool.host.root import Entry
 
 CRI = re.compile(r"^(\d{4}-\d\d-\d\dT\S+) (stdout|stderr) ([FP]) (.*)$")
 SHORT_ISO = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[^ ]*) \S+ ([^:]+): (.*)$")
+HEAD = {"ts", "caller", "msg", "v"}
 SECRET = re.compile(r"(?i)(bearer |token[=:]\s*|password[=:]\s*)\S+")
 
 
@@ -36,7 +41,7 @@ def read_container(entry: Entry) -> tuple[Line, ...]:
             part = text
             continue
         part = ""
-        found.append(Line(match[1], text, _evidence(entry, number, text)))
+        found.append(Line(match[1], _plain(text), _evidence(entry, number, text)))
     return tuple(found)
 
 
@@ -53,8 +58,20 @@ def read_journal(entry: Entry) -> tuple[Line, ...]:
     for number, raw in _numbered(entry):
         match = SHORT_ISO.match(raw)
         time, text = (match[1], match[3]) if match else ("", raw)
-        found.append(Line(time, text, _evidence(entry, number, text)))
+        found.append(Line(time, _plain(text), _evidence(entry, number, text)))
     return tuple(found)
+
+
+def _plain(text: str) -> str:
+    """A line of --logging-format=json as Kubernetes' text format has it: "message" key="value". etcd's JSON stays."""
+    if not text.startswith('{"ts":'):
+        return text
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return text
+    words = [f"{key}={json.dumps(value)}" for key, value in fields.items() if key not in HEAD]
+    return " ".join([json.dumps(fields.get("msg", "")), *words])
 
 
 def _numbered(entry: Entry) -> Iterable[tuple[int | None, str]]:

@@ -51,3 +51,14 @@ def test_a_journal_line_is_split_from_its_head() -> None:
 def test_any_bytes_are_a_log(data: bytes) -> None:
     read_container(Entry("/a/b/0.log", "file", data=data))
     read_journal(Entry("/j", "file", data=data))
+
+
+def test_the_json_of_kubernetes_reads_as_its_text_and_that_of_etcd_stays() -> None:
+    klog = '{"ts":1797288600000.0,"caller":"eviction/manager.go:380","msg":"must evict","v":0,"err":"a \\"b\\"","n":1}'
+    etcd = '{"level":"warn","ts":"2026-12-14T22:50:00Z","msg":"slow fdatasync"}'
+    head = "2026-12-14T22:50:00+0000 cp-1 kubelet[812]: "
+    lines = read_journal(
+        log("".join(f"{head}{text}\n" for text in (klog, etcd, '{"ts":1,')), "/drtool/journal/kubelet.log")
+    )
+    assert [line.text for line in lines] == ['"must evict" err="a \\"b\\"" n=1', etcd, '{"ts":1,']
+    assert klog in lines[0].evidence.text
