@@ -20,7 +20,9 @@ from manifests.node import Node
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready")
 PULL = r"[Pp]ull|present on machine"  # what both of the others have in common
-FAILED = re.compile(r"ErrImagePull|ImagePullBackOff|ErrImageNeverPull|[Ff]ailed to pull|PullImage \S+ failed")
+FAILED = re.compile(
+    r"ErrImagePull|ImagePullBackOff|ErrImageNeverPull|[Ff]ailed to pull|PullImage (\S+|from image service) failed"
+)
 PULLED = re.compile(r"Successfully pulled image|already present on machine|PullImage \S+ returns image reference")
 
 

@@ -400,6 +400,18 @@ def test_an_image_that_cannot_be_pulled(tree: Tree) -> None:
     assert causes(tree) == ("image-not-pullable",)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'E1214 23:00:00 log.go:32] "PullImage from image service failed" err="manifest unknown" image="{image}"',
+        '{{"ts":1797289200000.0,"msg":"PullImage from image service failed","image":"{image}"}}',
+    ],
+)
+def test_an_image_that_the_image_service_cannot_pull(tree: Tree, said: str) -> None:
+    tree.journal("kubelet", said.format(image="registry.k8s.io/etcd:3.7.0-0"))
+    assert causes(tree) == ("image-not-pullable",)
+
+
 def test_an_image_that_may_not_be_pulled(tree: Tree) -> None:
     tree.replace(ETCD, "imagePullPolicy: IfNotPresent", "imagePullPolicy: Never")
     tree.write("/drtool/images.json", '{"images": [{"id": "sha256:1", "repoTags": ["registry.k8s.io/etcd:3.7.0-0"]}]}')
