@@ -12,7 +12,9 @@ from drtool.host.root import Root
 from snapshots import datadir
 from snapshots.cluster import Member
 from tests.builders.member import DATA, DB, index, member_tree, rewrite
+from tests.builders.pki import new_authority, reissue
 from tests.builders.tree import NOW, Tree
+from tests.incidents.trials.trial import copy
 
 CP2 = Member(0xB8EA9F0CE19402A7, "cp-2", ("https://192.0.2.112:2380",), ("https://192.0.2.112:2379",))
 ENCRYPTION = """apiVersion: apiserver.config.k8s.io/v1
@@ -76,3 +78,24 @@ def test_encryption_keys_that_differ(pair: tuple[Tree, Tree]) -> None:
 def test_a_node_of_another_cluster(pair: tuple[Tree, Tree], tmp_path: Path) -> None:
     other = member_tree("single-1.36", tmp_path / "3")
     assert "shared-authorities-differ" in causes(*pair, other)
+
+
+@pytest.fixture
+def issuing(tmp_path: Path) -> tuple[Tree, Tree]:
+    """The same pair, with CAs that issue."""
+    return copy("ha-vip-cp1-1.37", tmp_path / "1"), copy("ha-vip-cp2-1.37", tmp_path / "2")
+
+
+def test_service_ranges_that_differ(issuing: tuple[Tree, Tree]) -> None:
+    second = issuing[1]
+    for program in ("kube-apiserver", "kube-controller-manager"):
+        second.set_flag(program, "service-cluster-ip-range", "10.112.0.0/12")
+    names = ("cp-2", "kubernetes.default.svc", second.design.address, "10.112.0.1", "192.0.2.100")
+    reissue(second, "apiserver", names=names)
+    assert causes(*issuing) == ["service-cidr-differs-components"]
+
+
+def test_a_front_proxy_ca_of_its_own(issuing: tuple[Tree, Tree]) -> None:
+    authority = new_authority(issuing[1], "front-proxy-ca", common_name="front-proxy-ca")
+    reissue(issuing[1], "front-proxy-client", authority=authority)
+    assert causes(*issuing) == ["front-proxy-pair"]

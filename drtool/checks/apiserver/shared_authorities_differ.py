@@ -1,4 +1,4 @@
-"""Control planes of one cluster must share their three CAs: the cluster's, etcd's and the front proxy's.
+"""Control planes of one cluster must share the cluster's CA and etcd's; the front proxy's is front-proxy-pair's matter.
 
 Leaf certificates belong to one node, CAs to all. A node that was initialised instead of joined, or whose pki was
 restored from another cluster's backup, has CAs of its own: the others refuse its clients (`certificate signed by
@@ -27,7 +27,7 @@ EXPLAINS = (
     "etcd-membership-stale",
     "front-proxy-configmap-stale",
 )
-FILES = {"ca.crt": "the cluster's CA", "etcd/ca.crt": "etcd's CA", "front-proxy-ca.crt": "the front proxy's CA"}
+FILES = {"ca.crt": "the cluster's CA", "etcd/ca.crt": "etcd's CA"}
 
 
 def find(case: Case) -> Iterator[Finding]:
