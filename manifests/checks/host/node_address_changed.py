@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.identity import of_other_members, own_places
+from manifests.identity import Place, of_other_members, own_places
 from manifests.network.addresses import Address
 from manifests.node import Node
 
@@ -35,7 +35,7 @@ def find(node: Node) -> Iterator[Finding]:
         here = [place for place in bound if place.address.version == family]
         gone = {place.address for place in here if not node.addresses.has(place.address)}
         named = {place.address for place in places if place.address.version == family}
-        if len(gone) != 1 or named != gone or gone & of_other_members(node):
+        if len(gone) != 1 or named != gone or gone & of_other_members(node) or _stray(node, places, gone):
             continue
         old = next(iter(gone))
         new = candidates(node, family)
@@ -45,6 +45,12 @@ def find(node: Node) -> Iterator[Finding]:
             evidence=(here[0].evidence, *(node.addresses.local[address] for address in new[:3])),
             fix=_fix(new),
         )
+
+
+def _stray(node: Node, places: list[Place], gone: set[Address]) -> bool:
+    """An address that one program alone is given, beside one of the other family that is here: not the node's own."""
+    here = any(node.addresses.has(place.address) for place in places)
+    return here and len({place.kind for place in places if place.address in gone}) == 1
 
 
 def candidates(node: Node, family: int) -> tuple[Address, ...]:
