@@ -2,7 +2,7 @@
 
 controller-manager.conf and scheduler.conf point to the local API server; admin.conf and kubelet.conf to the cluster's
 endpoint, or (ControlPlaneKubeletLocalMode) the local one. A load balancer that was replaced leaves its old address in
-the files: the API server is well, and nothing is scheduled.
+the files: the API server is well, and nothing is scheduled. So does a port of this node on which nobody serves.
 
 Fix: write the file anew: `kubeadm init phase kubeconfig controller-manager` (scheduler, kubelet, admin).
 """
@@ -14,6 +14,7 @@ from drtool.core.report import Evidence, Finding, Fix, Layer, Severity
 from manifests.identity import endpoint, members
 from manifests.kubeconfig import split_url
 from manifests.network.addresses import Address, address_of
+from manifests.network.balancer import binds
 from manifests.network.vip import virtual_addresses
 from manifests.node import Node
 from manifests.pki.serving import API_SERVER, serving
@@ -32,6 +33,7 @@ def find(node: Node) -> Iterator[Finding]:
     if not node.layout.control_plane:
         raise NotApplicable(f"what a {node.layout} node should dial is known to the cluster only")
     known = set(node.addresses.local) | _known(node)
+    ports = _ports(node)
     for name, (severity, layer) in FILES.items():
         config = node.kubeconfigs.get(f"/etc/kubernetes/{name}")
         if config is None or not config.host:
@@ -40,10 +42,13 @@ def find(node: Node) -> Iterator[Finding]:
         astray = (address is not None and not _reaches((address,), known)) or (
             address is None and _unknown_name(node, config.host, known)
         )
-        if not astray:
+        deaf = _here(node, config.host) and bool(ports) and config.port not in ports
+        if not astray and not deaf:
             continue
         yield Finding(
-            f"{name} points to {config.host}, which is neither this node, nor a member, nor the cluster's endpoint",
+            f"{name} points to {config.host}, which is neither this node, nor a member, nor the cluster's endpoint"
+            if astray
+            else f"{name} points to port {config.port} of this node, where no API server or balancer listens",
             (config.server_evidence, *_expected(node)),
             severity=severity,
             layer=layer,
@@ -53,6 +58,29 @@ def find(node: Node) -> Iterator[Finding]:
 
 def _reaches(addresses: Iterable[Address], known: set[Address]) -> bool:
     return any(address.is_loopback or address in known for address in addresses)
+
+
+def _here(node: Node, host: str) -> bool:
+    """An address of this node alone: a VIP or the endpoint may be served on a port that this node does not know."""
+    address = address_of(host)
+    elsewhere = {*virtual_addresses(node), *node.resolve(split_url(endpoint(node))[0])}
+    return address is not None and address not in elsewhere and (address.is_loopback or node.addresses.has(address))
+
+
+def _ports(node: Node) -> set[int]:
+    """Where the API server or something before it answers; its probes' port too, lest one fault be named twice."""
+    apiserver = node.components.get("kube-apiserver")
+    if apiserver is None:
+        return set()
+    port = apiserver.value("secure-port", "6443")
+    found = {int(port)} if port.isdecimal() else set()
+    found |= {probe.port for probe in apiserver.container.probes if probe.port is not None}
+    found |= {bind.port for bind in binds(node) if bind.port is not None}
+    found |= {port for pod in node.pods for (_, port), _ in pod.host_ports}
+    try:
+        return found | {listener.port for listener in node.listeners}
+    except (EvidenceMissing, NotApplicable):
+        return found
 
 
 def _unknown_name(node: Node, name: str, known: set[Address]) -> bool:

@@ -211,3 +211,17 @@ def test_two_static_pods_on_one_port_of_the_host(tree: Tree) -> None:
     assert causes(tree) == ("port-conflict",)
     tree.write("/etc/kubernetes/manifests/old.yaml", copied.replace("hostNetwork: true", "hostNetwork: false"))
     assert not failed(tree, "port-conflict")
+
+
+def test_a_kubeconfig_with_a_port_on_which_nobody_serves(tree: Tree) -> None:
+    tree.replace("/etc/kubernetes/scheduler.conf", ":6443", ":6444")
+    assert causes(tree) == ("kubeconfig-server-unknown-address",)
+    tree.write("/etc/haproxy/haproxy.cfg", "frontend api\n  bind *:6444\n")
+    assert causes(tree) == ()
+
+
+def test_a_stray_address_of_the_other_family_is_not_the_nodes_own(tree: Tree) -> None:
+    tree.addresses("192.0.2.111", "2001:db8::111")
+    urls = "https://127.0.0.1:2379,https://192.0.2.111:2379,https://[2001:db8::9]:2379"
+    tree.set_flag("etcd", "listen-client-urls", urls)
+    assert causes(tree) == ("etcd-urls-not-local",)
