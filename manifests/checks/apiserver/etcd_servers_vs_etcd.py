@@ -57,10 +57,14 @@ def _unheard(node: Node, etcd: Component, url: str) -> tuple[str, Evidence] | No
         if address is None and host != "localhost":
             same_host = True  # a name: where it leads only DNS knows, port and scheme still count
         if same_host and its_port == port:
-            if candidate.strip().split(":")[0] == url.split(":")[0]:
+            if _scheme(candidate) == _scheme(url):
                 return None
-            return f"etcd speaks {candidate.strip().split(':')[0]} there", listening.evidence
+            return f"etcd speaks {_scheme(candidate)} there", listening.evidence
     return f"etcd listens on {listening.value}", listening.evidence
+
+
+def _scheme(url: str) -> str:
+    return url.strip().partition("://")[0].lower()
 
 
 def _credentials(node: Node, apiserver: Component, etcd: Component) -> Iterator[Finding]:
@@ -122,9 +126,9 @@ def _external(node: Node, apiserver: Component, servers: Flag) -> Iterator[Findi
     known = configuration.get("etcd", "external", "endpoints", default=[])
     if not isinstance(known, list) or not known:
         raise EvidenceMissing("kubeadm's configuration names no external endpoints to compare with")
-    wanted = {split_url(str(url)) for url in known}
+    wanted = {(_scheme(str(url)), *split_url(str(url))) for url in known}
     for url in apiserver.names("etcd-servers"):
-        if split_url(url) not in wanted:
+        if (_scheme(url), *split_url(url)) not in wanted:
             yield Finding(
                 f"The API server dials etcd at {url}, which is none of the cluster's external endpoints",
                 (servers.evidence, configuration.evidence("etcd", "external", "endpoints")),

@@ -8,6 +8,7 @@ import pytest
 
 from drtool.commands.check import judged
 from drtool.core.report import Severity, Status
+from tests.builders.real import real
 from tests.builders.tree import Tree, laid, outcomes
 
 MANIFESTS = "/etc/kubernetes/manifests"
@@ -147,3 +148,10 @@ def test_a_certificate_for_other_names_has_its_names_after_a_colon(tree: Tree) -
     assert causes(tree) == ()
     tree.remove(f"{PKI}/sni.key")
     assert causes(tree) == ("flag-file-not-mounted",)
+
+
+def test_an_external_etcd_dialled_in_plain_http(tmp_path: Path) -> None:
+    tree = real("external-etcd-1.36", tmp_path)
+    assert causes(tree) == ()
+    tree.replace(APISERVER, "https://192.0.2.132:2379", "http://192.0.2.132:2379")
+    assert causes(tree) == ("etcd-servers-vs-etcd",)
