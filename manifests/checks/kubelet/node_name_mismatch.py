@@ -3,7 +3,8 @@
 The API server lets `system:node:NAME` touch the node NAME alone. After a new hostname, or without the
 --hostname-override of before, the kubelet is refused (`node "a" is not allowed to modify node "b"`) and the node goes
 NotReady. `node "x" not found` in a log only means that the API server is out of reach. Upper case in a hostname is
-lowered; short name and full name of one host, and names that a cloud provider gives, are left alone.
+lowered; names that a cloud provider gives are left alone, and short and full name of one host where /etc/hostname alone
+tells which of them the kernel has.
 
 Fix: restore the hostname or set --hostname-override in kubeadm-flags.env; else issue a new kubelet.conf.
 """
@@ -30,11 +31,17 @@ def find(node: Node) -> Iterator[Finding]:
     if not common.startswith(PREFIX) or node.kubelet.flag("cloud-provider"):
         return
     certified = common.removeprefix(PREFIX)
-    if certified == name or certified.partition(".")[0] == name.partition(".")[0]:
-        return
     override = node.kubelet.flag("hostname-override")
+    exact = override is not None or _kernel(node) == name
+    if certified == name or (not exact and certified.partition(".")[0] == name.partition(".")[0]):
+        return
     said = override.evidence if override else Evidence("/etc/hostname", 1, node.hostname)
     yield Finding(
         f"The kubelet registers as {name}, and its certificate is made out to {certified}",
         (said, Evidence(client.path, None, f"CN={common}")),
     )
+
+
+def _kernel(node: Node) -> str:
+    """The name that the kubelet asks for, "" where the tree does not tell."""
+    return (node.entry("/proc/sys/kernel/hostname").data or b"").decode("utf-8", "replace").strip().lower()

@@ -209,6 +209,14 @@ def test_the_hostname_and_the_certificate(tree: Tree, hostname: str, fires: bool
     assert bool(findings(tree, "node-name-mismatch")) is fires
 
 
+def test_a_full_name_that_the_kernel_has_is_another_node(tree: Tree) -> None:
+    tree.write("/etc/hostname", "cp-1.example.org\n")
+    tree.write("/proc/sys/kernel/hostname", "cp-1.example.org\n")
+    assert causes(tree) == ("node-name-mismatch",)
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--hostname-override cp-1"\n')
+    assert causes(tree) == ()
+
+
 def test_an_override_keeps_the_old_name(tree: Tree) -> None:
     tree.write("/etc/hostname", "renamed\n")
     tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--hostname-override=cp-1"\n')
