@@ -272,11 +272,14 @@ class Component:
 
 def refusal(document: Document) -> tuple[str, Evidence] | None:
     """Why the kubelet would not take this Pod; tried against the decoder and validation of the kubelet 1.37."""
+    if document.get("apiVersion") != "v1":
+        return f"apiVersion is {document.get('apiVersion')}, and a Pod's is v1", document.evidence("apiVersion")
     if not isinstance(document.get("metadata", "name"), str):
         return "metadata.name is missing", document.evidence("metadata")
     containers = document.get("spec", "containers")
     if not isinstance(containers, list) or not containers:
         return "spec.containers is missing or empty (truncated?)", document.evidence("spec")
+    volumes = {_dict(volume).get("name") for volume in _list(document.get("spec", "volumes"))}
     for index, container in enumerate(containers):
         where = ("spec", "containers", index)
         if not isinstance(container, dict):
@@ -288,6 +291,10 @@ def refusal(document: Document) -> tuple[str, Evidence] | None:
             problem = _arguments(document, container, (*where, key))
             if problem:
                 return problem
+        for place, mount in enumerate(_list(container.get("volumeMounts"))):
+            if _dict(mount).get("name") not in volumes:
+                at = document.evidence(*where, "volumeMounts", place, "name")
+                return f"there is no volume {_dict(mount).get('name')} to mount (truncated?)", at
     return None
 
 

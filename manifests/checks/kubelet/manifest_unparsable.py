@@ -33,8 +33,9 @@ def find(node: Node) -> Iterator[Finding]:
                 severity=Severity.WARNING,
             )
     for document in node.other_manifests:
-        if document.path.rpartition("/")[2].rpartition(".")[0] in _expected(node) and document.get("kind") is None:
-            yield Finding(f"{document.path} is no Pod: it has no kind (truncated?)", (document.evidence(),))
+        if document.path.rpartition("/")[2].rpartition(".")[0] in set(_expected(node)) - node.components.keys():
+            kind = f"its kind is {document.get('kind')}" if document.get("kind") else "it has no kind (truncated?)"
+            yield Finding(f"{document.path} is no Pod: {kind}", (document.evidence("kind"),))
 
 
 def _expected(node: Node) -> tuple[str, ...]:
