@@ -14,6 +14,7 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Fix, Severity
 from manifests.node import Node
 from manifests.pki.credentials import Credential, credentials
+from manifests.pki.kubelet_client import superseded
 from manifests.pki.trust import authorities, outdated, trusted
 
 SEVERITY = Severity.CRITICAL
@@ -31,6 +32,8 @@ def find(node: Node) -> Iterator[Finding]:
     compared = 0
     for credential in credentials(node):
         if credential.role == "front proxy client" or _no_pair(credential) or _left_to_its_kubeconfig(node, credential):
+            continue
+        if superseded(node, credential):
             continue
         for path, evidence in credential.verified_by:
             try:

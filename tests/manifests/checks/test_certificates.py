@@ -365,3 +365,9 @@ def test_a_bundle_in_the_flags_of_single_signers(tree: Tree) -> None:
     tree.set_flag("kube-controller-manager", "cluster-signing-kubelet-client-cert-file", f"{PKI}/signers.crt")
     tree.set_flag("kube-controller-manager", "cluster-signing-kubelet-client-key-file", f"{PKI}/ca.key")
     assert judged(tree.node()).verdict.root_causes == ("ca-bundle-as-signing-cert",)
+
+
+def test_an_alien_certificate_inside_kubelet_conf_is_the_links_matter(tree: Tree) -> None:
+    alien = client(tree, "kubelet.conf", BORN, authority=issue_authority("kubernetes", BORN, new_key("ECDSA-P256")))
+    edit_kubeconfig(tree, "/etc/kubernetes/kubelet.conf", issued=alien)
+    assert judged(tree.node()).verdict.root_causes == ("kubelet-client-link",)
