@@ -24,6 +24,10 @@ GONE = re.compile(r"hostPath type check failed: (\S+)")
 
 def find(node: Node) -> Iterator[Finding]:
     etcd = node.etcd
+    if not etcd.has("data-dir") and not any(name == "ETCD_DATA_DIR" for name, _, _ in etcd.container.environment()):
+        title = f"etcd has no --data-dir: it would found a new, empty cluster in {etcd.value('name', 'default')}.etcd"
+        yield Finding(title, (etcd.pod.evidence(*etcd.container.position, "command"),))
+        return
     inside = etcd.value("data-dir", DATA_DIR).rstrip("/")
     told = etcd.flag("data-dir").evidence if etcd.has("data-dir") else etcd.image_evidence
     if etcd.container.host_path(inside) is None:

@@ -140,3 +140,10 @@ def test_what_is_missing_is_unknown(tree: Tree) -> None:
     image("latest")(tree)
     assert outcomes(tree.node())["etcd-version-known-bad"].status is Status.UNKNOWN
     assert outcomes(tree.node())["etcd-slow-disk"].status is Status.UNKNOWN
+
+
+def test_without_a_data_directory_etcd_founds_a_new_cluster(tree: Tree) -> None:
+    tree.set_flag("etcd", "data-dir", None)
+    assert outcomes(tree.node())["etcd-data-dir-missing"].status is Status.FAILED
+    tree.replace(ETCD, "    image: ", "    env:\n    - {name: ETCD_DATA_DIR, value: /var/lib/etcd}\n    image: ")
+    assert outcomes(tree.node())["etcd-data-dir-missing"].status is not Status.FAILED
