@@ -45,8 +45,10 @@ def _unheard(node: Node, etcd: Component, url: str) -> tuple[str, Evidence] | No
     address = address_of(host)
     if address is not None and address in of_other_members(node):
         return None
-    listening = etcd.flag("listen-client-urls")
-    for candidate in listening.value.split(","):
+    given = etcd.has("listen-client-urls")
+    listening = etcd.value("listen-client-urls", "http://localhost:2379")
+    told = etcd.flag("listen-client-urls").evidence if given else etcd.image_evidence
+    for candidate in listening.split(","):
         there, its_port = split_url(candidate.strip())
         its_address = address_of(there)
         same_host = there == host or (
@@ -59,8 +61,8 @@ def _unheard(node: Node, etcd: Component, url: str) -> tuple[str, Evidence] | No
         if same_host and its_port == port:
             if _scheme(candidate) == _scheme(url):
                 return None
-            return f"etcd speaks {_scheme(candidate)} there", listening.evidence
-    return f"etcd listens on {listening.value}", listening.evidence
+            return f"etcd speaks {_scheme(candidate)} there", told
+    return f"etcd listens on {listening}", told
 
 
 def _scheme(url: str) -> str:
@@ -99,6 +101,7 @@ def _foreign_files(node: Node, apiserver: Component, etcd: Component) -> Iterato
         usual = "/etc/kubernetes/pki/apiserver-etcd-client.crt"
         if (
             client.value != usual
+            and node.entry(client.value).data is not None
             and not _issued(node, client.value, trusted.value)
             and _issued(node, usual, trusted.value)
         ):

@@ -47,6 +47,9 @@ def test_a_healthy_node_passes(tree: Tree) -> None:
         (r"    - --allow-privileged=true", "    - --allow-privileged: true"),
         (r"    - --allow-privileged=true", "   - --allow-privileged=true"),
         (r"(?s)(- --tls-private).*", r"\1"),
+        (r"kind: Pod", "kind: pod"),
+        (r"apiVersion: v1", "apiVersion: v2"),
+        (r"(?s)  volumes:\n.*", ""),
     ],
 )
 def test_what_the_kubelet_cannot_read(tree: Tree, pattern: str, replacement: str) -> None:
@@ -154,4 +157,14 @@ def test_an_external_etcd_dialled_in_plain_http(tmp_path: Path) -> None:
     tree = real("external-etcd-1.36", tmp_path)
     assert causes(tree) == ()
     tree.replace(APISERVER, "https://192.0.2.132:2379", "http://192.0.2.132:2379")
+    assert causes(tree) == ("etcd-servers-vs-etcd",)
+
+
+def test_a_client_certificate_of_etcd_that_is_not_there(tree: Tree) -> None:
+    tree.set_flag("kube-apiserver", "etcd-certfile", f"{PKI}/other-etcd-client.crt")
+    assert causes(tree) == ("flag-file-not-mounted",)
+
+
+def test_etcd_without_listen_urls_listens_on_localhost_in_plain_http(tree: Tree) -> None:
+    tree.set_flag("etcd", "listen-client-urls", None)
     assert causes(tree) == ("etcd-servers-vs-etcd",)
