@@ -325,7 +325,8 @@ def version(text: str) -> tuple[int, int, int] | None:
 
 
 def _flag(name: str, value: str, evidence: Evidence) -> Flag:
-    """Quotes around a value are taken off: that the program gets them too is the argument's own fault."""
+    """Quotes around a value, and flags after it, are taken off: that the program gets them is the argument's fault."""
+    value = re.split(r"\s--?[a-z][\w-]*(?:=|$)", value)[0]
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return Flag(name.lstrip("-").replace("_", "-"), value[1:-1] if quoted else value, evidence)
 

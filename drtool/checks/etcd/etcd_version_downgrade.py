@@ -20,7 +20,6 @@ from manifests.etcd import last_words
 SEVERITY = Severity.CRITICAL
 EXPLAINS = (
     "etcd-flag-vs-version",
-    "flag-unknown-or-removed",
     "feature-gate-unknown",
     "image-inconsistent",
     "upgrade-leftovers",

@@ -16,7 +16,7 @@ from manifests.installed import layer_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("container-exited", "component-not-ready", "flag-unknown-or-removed", "flag-typo", "feature-gate-unknown")
+EXPLAINS = ("container-exited", "component-not-ready")
 QUOTES = "'\"`\u201c\u201d\u2018\u2019"
 
 

@@ -15,7 +15,7 @@ from manifests.node import Node
 from manifests.releases import tables
 
 SEVERITY = Severity.CRITICAL
-EXPLAINS = ("container-exited", "component-not-ready", "etcd-flag-vs-version")
+EXPLAINS = ("container-exited", "component-not-ready")
 
 
 def find(node: Node) -> Iterator[Finding]:

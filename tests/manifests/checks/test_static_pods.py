@@ -577,3 +577,21 @@ def test_quantities() -> None:
         None,
         None,
     ]
+
+
+def test_faults_of_two_flags_are_two_causes(tree: Tree) -> None:
+    tree.replace(SCHEDULER, "--leader-elect=true", '--leader-elect="true"')
+    tree.set_flag("kube-apiserver", "insecure-port", "0")
+    tree.set_flag("etcd", "enable-v2", "true")
+    tree.replace(MANAGER, "--use-service-account-credentials=", "--use-service-account-credential=")
+    assert set(causes(tree)) == {"flag-quoting", "flag-unknown-or-removed", "etcd-flag-vs-version", "flag-typo"}
+
+
+def test_two_flags_in_one_argument_are_the_one_cause(tree: Tree) -> None:
+    tree.set_flag("kube-apiserver", "feature-gates", "AllAlpha=false --v=2")
+    assert causes(tree) == ("flag-quoting",)
+
+
+def test_a_flag_of_another_program_stops_etcd(tree: Tree) -> None:
+    tree.set_flag("etcd", "service-cluster-ip-range", "10.96.0.0/12")
+    assert causes(tree) == ("etcd-flag-vs-version",)
