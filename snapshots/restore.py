@@ -33,6 +33,8 @@ Source: TypeAlias = Path | Iterable[bytes]
 
 DEFAULT_BUMP = 1_000_000_000
 """Revisions to step over where the last live one is not known: more than any cluster writes between two backups."""
+MAX_REVISION = 1 << 62
+"""etcd counts them in a signed 64-bit integer, and has to go on counting from where a restore leaves it."""
 COPY_CHUNK = 64 << 20
 
 
@@ -185,6 +187,10 @@ def _amended(
     was = read_cluster(keyspace)
     before = replayed.amendment if replayed else Amendment()
     last = replayed.revision if replayed else max(keyspace.last().main, keyspace.compacted())
+    if how.bump and last + how.bump > MAX_REVISION:
+        raise UsageError(
+            f"a revision bump of {how.bump}: etcd cannot count so far", "give a smaller one, or 0 for none"
+        )
     amendment = amendment_for(Overlaid(keyspace, before), how, last)
     size = amend.apply(descriptor, db, amendment)
     return Restored(

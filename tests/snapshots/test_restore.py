@@ -274,6 +274,13 @@ def test_an_unknown_member_and_a_negative_bump_are_usage(tmp_path: Path) -> None
         restored(tmp_path, Restoration(cluster, "m1", bump=-1))
 
 
+@pytest.mark.parametrize("bump", [1 << 62, (1 << 63) - 1, 10**20])
+def test_a_bump_beyond_what_etcd_counts_is_usage(bump: int, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot count so far"):
+        restored(tmp_path, Restoration(ONE, "m1", bump=bump))
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_full_disk_is_told_before_anything_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 10, 1, 1, 1, 1, 1, 0, 255)))
     with pytest.raises(DrtoolError, match="free"):
