@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from drtool.core.errors import CannotTell
 from drtool.host.root import Entry, Root
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -225,7 +226,12 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     """Reads the node once. What cannot be read is kept as an entry that says why.
 
     `told` is what programs said, as files below /drtool (manifests.live); it takes the place of such files on the disk.
+    Raises CannotTell where there is no directory.
     """
+    if not root.directory.is_dir():
+        raise CannotTell(
+            f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
+        )
     entries: dict[str, Entry] = {}
     listings: dict[str, tuple[str, ...]] = {}
 

@@ -19,7 +19,6 @@ from drtool.commands.kept_outcomes import kept
 from drtool.commands.objects_at_hand import objects
 from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
-from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Severity, Status
 from drtool.host.root import Entry, Root
 from manifests.etcd import data_directory, wal_directory
@@ -69,14 +68,7 @@ def check_together(
     roots: Sequence[Root], at: datetime | None = None, probe: bool = True, expiry_days: int = EXPIRY_DAYS
 ) -> tuple[Report, ...]:
     """A report for each root, in order; each node is judged with the others beside it. CannotTell for no directory."""
-    nodes = []
-    for root in roots:
-        if not root.directory.is_dir():
-            raise CannotTell(
-                f"{root.directory} is not a directory", "name the root of a node's tree, or an unpacked bundle"
-            )
-        nodes.append(seen(gather(root, probe), at, expiry_days))
-    return judged_together(roots, nodes)
+    return judged_together(roots, [seen(gather(root, probe), at, expiry_days) for root in roots])
 
 
 def judged_together(roots: Sequence[Root], nodes: Sequence[Node]) -> tuple[Report, ...]:

@@ -10,7 +10,6 @@ import manifests.preflight
 from drtool.commands.capture import gather
 from drtool.commands.carrying import plan_of
 from drtool.core.check import Check, load, run
-from drtool.core.errors import CannotTell
 from drtool.core.plan import Plan
 from drtool.core.report import Finding, Outcome, Severity, Status
 from drtool.host.machine import Host
@@ -49,11 +48,7 @@ class Preflight:
 
 def preflight(roots: Sequence[Root]) -> tuple[Preflight, ...]:
     """A result for each host, in order. CannotTell for no directory."""
-    nodes = []
-    for root in roots:
-        if not root.directory.is_dir():
-            raise CannotTell(f"{root.directory} is not a directory", "name the root of a host's tree")
-        nodes.append(seen(gather(root, probe=False), None))
+    nodes = [seen(gather(root, probe=False), None) for root in roots]
     shared = tuple(compare(nodes)) if len(nodes) > 1 else ()
     return tuple(Preflight(node, items(node), shared) for node in nodes)
 

@@ -27,6 +27,8 @@ def drtool(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
     [
         (["--version"], 0, ""),
         (["check", "--root", "/nonexistent"], 3, "drtool: /nonexistent is not a directory"),
+        (["upgrade-plan", "--to", "1.37", "--root", "/nonexistent"], 3, "drtool: /nonexistent is not a directory"),
+        (["readdress", "--root", "/dev/null"], 3, "drtool: /dev/null is not a directory"),
         (["check", "--at", "yesterday"], 2, "yesterday is no time such as"),
         (["nosuch"], 2, "No such command"),
         ([], 2, "Usage: drtool"),
