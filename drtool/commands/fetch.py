@@ -55,6 +55,17 @@ def shelf(config: Config, credentials: configuration.Credentials | None = None) 
     return Shelf(opening.opened(config, credentials or configuration.credentials()), trusted, tuple(found))
 
 
+def named(config: Config, source: str) -> tuple[Shelf, Backup]:
+    """The backup that `source` names, which is no file. Raises as `Shelf.choose` does."""
+    if not config.store.url:
+        raise UsageError(
+            f"{source}: no such file, and no store is configured that could have a backup of that name",
+            "name a file, or give --store file:///path or s3://bucket/prefix",
+        )
+    held = shelf(config)
+    return held, held.choose(source)
+
+
 def db_pieces(held: Shelf, backup: Backup, listener: Listener = silent) -> Iterator[bytes]:
     """The snapshot as etcdctl would have saved it (its sha256 trailer included), compared with the record on the way.
 

@@ -111,8 +111,7 @@ def _backup(wanted: str, how: Opening) -> Iterator[tuple[mvcc.Keyspace, Keys, st
     """The snapshot of a stored backup, in memory only: plaintext reaches no disk."""
     from drtool.commands import fetch
 
-    shelf = fetch.shelf(how.config)
-    backup = shelf.choose(wanted)
+    shelf, backup = fetch.named(how.config, wanted)
     descriptor = os.memfd_create("drtool-snapshot", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "w+b") as file:
         for piece in fetch.db_pieces(shelf, backup, how.listener):

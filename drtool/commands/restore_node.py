@@ -199,8 +199,7 @@ def source_of(source: str, config: Config, with_bundle: bool = False) -> Path | 
         raise UsageError(f"{source}: no such file", "give a snapshot file, a backup's id, or latest")
     from drtool.commands import fetch
 
-    shelf = fetch.shelf(config)
-    backup = shelf.choose(source)
+    shelf, backup = fetch.named(config, source)
     record = backup.record
     bundle = fetch.node_bundle(shelf, backup) if with_bundle else None
     return Fetched(config, record.id, record.db.plain_sha256, record.taken_at, record.keys_by_prefix, bundle)

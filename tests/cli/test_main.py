@@ -29,6 +29,8 @@ def drtool(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
         (["check", "--root", "/nonexistent"], 3, "drtool: /nonexistent is not a directory"),
         (["upgrade-plan", "--to", "1.37", "--root", "/nonexistent"], 3, "drtool: /nonexistent is not a directory"),
         (["readdress", "--root", "/dev/null"], 3, "drtool: /dev/null is not a directory"),
+        (["restore", "absent.db", "--to", "new"], 2, "drtool: absent.db: no such file, and no store is configured"),
+        (["ls", "--from", "absent.db"], 2, "drtool: absent.db: no such file, and no store is configured"),
         (["check", "--at", "yesterday"], 2, "yesterday is no time such as"),
         (["nosuch"], 2, "No such command"),
         ([], 2, "Usage: drtool"),
