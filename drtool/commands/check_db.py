@@ -10,7 +10,7 @@ import snapshots.checks
 from drtool.commands.check import verdict_as_data
 from drtool.core.causes import Verdict, judge
 from drtool.core.check import Check, load, run_one
-from drtool.core.errors import NotFound
+from drtool.core.errors import NotFound, Unsound
 from drtool.core.report import Outcome, Status
 from snapshots import mvcc
 from snapshots.facts import Database, database
@@ -26,10 +26,10 @@ class DbReport:
 
 
 def check_db(path: Path) -> DbReport:
-    """However large the file is, all of it is gone through, its checksum included. Raises NotFound."""
+    """However large the file is, all of it is gone through, its checksum included. Raises NotFound, Unsound."""
     try:
-        if not path.is_file():
-            raise NotFound(f"{path}: no such file", "give a snapshot or a member's snap/db")
+        if path.exists() and not path.is_file():
+            raise Unsound(f"{path} is no regular file", "give a snapshot or a member's snap/db")
         found = database(path, str(path), deep=path.stat().st_size, trailer=True)
     except OSError as wrong:
         raise NotFound(f"{path}: {wrong.strerror}", "give a snapshot or a member's snap/db") from wrong

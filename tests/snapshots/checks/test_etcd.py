@@ -9,7 +9,7 @@ import pytest
 
 from drtool.commands.check_db import as_data, check_db
 from drtool.core.check import EvidenceMissing
-from drtool.core.errors import NotFound
+from drtool.core.errors import NotFound, Unsound
 from drtool.core.report import Finding
 from snapshots.checks.etcd import etcd_db_corrupt, etcd_deep_history
 from snapshots.facts import Database
@@ -63,3 +63,5 @@ def test_a_file_alone(tmp_path: Path) -> None:
     assert check_db(place).verdict.root_causes == ("etcd-db-corrupt",)
     with pytest.raises(NotFound):
         check_db(tmp_path / "absent")
+    with pytest.raises(Unsound, match="no regular file"):
+        check_db(tmp_path)
