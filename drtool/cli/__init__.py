@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import pkgutil
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
 import click
 
+from drtool.cli._output import nobody_reads, visible
 from drtool.core.errors import DrtoolError
 
 INTERRUPTED, TERMINATED = 130, 143
+STDERR = 2
 TRACEBACK = "DRTOOL_TRACEBACK"
 
 
@@ -67,7 +71,22 @@ def main() -> NoReturn:
     """The `drtool` program: every error a person can meet is one line with a hint, and an exit status."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGHUP, _terminated)
+    _open_streams()
     sys.exit(_run())
+
+
+def _open_streams() -> None:
+    """A stream that the caller closed goes nowhere: else the next file that is opened, a db perhaps, takes its place.
+
+    What no encoding has (a file name of any bytes) is escaped, in JSON too; it never ends a command.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(STDERR, "w", closefd=False)  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _run() -> int:
@@ -76,8 +95,7 @@ def _run() -> int:
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as wrong:
-        wrong.show()
-        return wrong.exit_code
+        return _told(wrong.show, wrong.exit_code)
     except DrtoolError as error:
         return _say(error.what, error.hint, error.exit_status)
     except KeyboardInterrupt:
@@ -107,9 +125,16 @@ def _where(fault: Exception) -> str:
 
 
 def _say(what: str, hint: str, status: int) -> int:
-    click.echo(f"drtool: {what}", err=True)
-    if hint:
-        click.echo(f"  {hint}", err=True)
+    lines = f"drtool: {visible(what)}" + (f"\n  {visible(hint)}" if hint else "")
+    return _told(lambda: click.echo(lines, err=True), status)
+
+
+def _told(tell: Callable[[], None], status: int) -> int:
+    """The status stands where nobody can be told: the log's disk is full, the terminal went away."""
+    try:
+        tell()
+    except OSError:
+        nobody_reads()
     return status
 
 

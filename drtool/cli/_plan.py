@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from drtool.cli._output import emit, output_option, visible
+from drtool.cli._output import emit, nobody_reads, output_option, visible
 from drtool.commands import carrying, scratch_marker
 from drtool.core.errors import UsageError
 from drtool.core.plan import Event, Mark, Phase, Plan
@@ -129,7 +128,7 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
             click.echo(_line(plan, mark, time.monotonic() - begun), err=True, nl=mark.event is not Event.BEGUN)
         except OSError:
             lines = False
-            _nobody_reads()
+            nobody_reads()
 
     try:
         yield tell
@@ -139,13 +138,6 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
         raise
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def _nobody_reads() -> None:
-    """What is still buffered for stderr goes nowhere: Python would end with 120 for it, after a plan that succeeded."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
 
 
 def _line(plan: Plan[Host], mark: Mark, seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core import errors
+from tests.builders import etcd_db
 from tests.builders.tree import laid
 
 RUN = [sys.executable, "-m", "drtool.cli"]
@@ -79,6 +81,22 @@ def test_data_goes_to_stdout_and_a_closed_pipe_is_no_crash(tmp_path: Path) -> No
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert done.stdout == "{"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("stderr", [">&-", ">/dev/full"])
+def test_the_exit_status_stands_where_nobody_can_be_told(stderr: str, tmp_path: Path) -> None:
+    for words, status in (("status absent", 10), ("status", 2), ("explain cert-expired >&- <&-", 0)):
+        command = " ".join(RUN) + f" {words} 2{stderr}"
+        assert subprocess.run(["bash", "-c", command], cwd=tmp_path, timeout=120).returncode == status
+
+
+def test_a_name_of_any_bytes_ends_no_command_and_sends_nothing_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"a\xff.db")).write_bytes(etcd_db.snapshot({b"key": {}, b"meta": {}}))
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = drtool("status", os.fsdecode(b"a\xff.db"), "-o", "json", cwd=tmp_path, env=environment)
+    assert json.loads(done.stdout)["file"] == os.fsdecode(b"a\xff.db")
+    absent = drtool("status", "a\n\x1b[2Jb", cwd=tmp_path)
+    assert absent.stderr == "drtool: a\\n\\x1b[2Jb: no such file\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
