@@ -115,7 +115,8 @@ def test_a_store_that_is_down(at: Path, node: LiveNode) -> None:
         (["backups", "--store", "s3://key:hush@bucket"], 2, "credentials"),
         (["backups", "--config", "/no/such"], 2, "No such file"),
         (["backup", "--recipient", "age1nonsense"], 2, "no age recipient"),
-        (["backup", "--root", "/nonexistent"], 3, "no etcd endpoint"),
+        (["backup", "--root", "/nonexistent"], 3, "not a directory"),
+        (["backup", "--root", "/dev/fd"], 3, "no etcd endpoint"),
     ],
 )
 def test_exit_statuses(at: Path, arguments: list[str], status: int, problem: str) -> None:
