@@ -23,6 +23,12 @@ PATH = Path("/etc/drtool/config.yaml")
 MAX_SIZE = 1 << 20
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 SECRET = ("ping.url",)
+CENTURY = 36500 * 86400.0
+WEB = ("https", "http")
+CREDENTIALS = (
+    "the store's come from the usual AWS variables, AWS_..._FILE or systemd credentials, etcd's are a certificate"
+)
+OVERRIDES = "the environment or the options"
 
 
 class Seconds(float):
@@ -136,13 +142,14 @@ def load(
     named = path or (Path(environ["DRTOOL_CONFIG"]) if environ.get("DRTOOL_CONFIG") else None)
     place = named or PATH
     tree = _read(place) if named or place.exists() else {}
+    _check(_convert(tree, str(place)), str(place))
     for name, value in _from_environment(environ):
         _put(tree, name, value)
     for name, value in (flags or {}).items():
         if value not in (None, ()):
             _put(tree, name, value)
-    config = _convert(tree, place)
-    _check(config, place)
+    config = _convert(tree, OVERRIDES)
+    _check(config, OVERRIDES)
     return config
 
 
@@ -180,12 +187,11 @@ def credentials(environ: Mapping[str, str] = os.environ) -> Credentials | None:
 
 def seconds(text: str | float) -> Seconds:
     """`26h` as seconds. Raises ValueError."""
-    if isinstance(text, int | float):
-        return Seconds(text)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", text)
-    if not match:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*", str(text))
+    length = float(match[1]) * UNITS[match[2] or "s"] if match else CENTURY
+    if length >= CENTURY:
         raise ValueError(f"{text!r} is no duration: write 90s, 15m, 26h, 7d or 4w")
-    return Seconds(float(match[1]) * UNITS[match[2] or "s"])
+    return Seconds(length)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -200,11 +206,14 @@ def _read(path: Path) -> dict[str, Any]:
     if len(data) > MAX_SIZE:
         raise UsageError(f"{path} is larger than {MAX_SIZE} bytes: not a configuration of drtool")
     try:
-        tree = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - the safe one
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        tree, twice = yaml.load(data, Loader=loader), _twice(yaml.compose(data, loader))  # noqa: S506 - the safe one
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{path}{line}: {getattr(wrong, 'problem', None) or 'no YAML'}") from wrong
+    if twice:
+        raise UsageError(f"{path} sets {twice}, and only one can be meant", "take one of them out")
     if tree is None:
         return {}
     if not isinstance(tree, dict):
@@ -214,14 +223,30 @@ def _read(path: Path) -> dict[str, Any]:
     return tree
 
 
+def _twice(root: Any) -> str:
+    """The first setting that a section or the file has twice; YAML's reader would take the last one without a word."""
+    sections = [root, *(value for _, value in root.value)] if _is_mapping(root) else []
+    for section in filter(_is_mapping, sections):
+        lines: dict[str, int] = {}
+        for key, _ in section.value:
+            line, name = key.start_mark.line + 1, str(key.value)
+            if name in lines:
+                return f"{name} in line {lines[name]} and in line {line}"
+            lines[name] = line
+    return ""
+
+
+def _is_mapping(node: Any) -> bool:
+    return getattr(node, "id", "") == "mapping"
+
+
 def _holds_secret(tree: dict[str, Any]) -> bool:
     for name in SECRET:
         section, _, leaf = name.partition(".")
         held = tree.get(section)
         if isinstance(held, dict) and held.get(leaf):
             return True
-    store = tree.get("store")
-    return isinstance(store, dict) and "@" in urlsplit(str(store.get("url", ""))).netloc
+    return False
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object]]:
@@ -253,7 +278,7 @@ def _put(tree: dict[str, Any], name: str, value: object) -> None:
     tree[leaf] = value
 
 
-def _convert(tree: dict[str, Any], place: Path) -> Config:
+def _convert(tree: dict[str, Any], place: str) -> Config:
     try:
         return msgspec.convert(tree, Config, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as wrong:
@@ -263,26 +288,40 @@ def _convert(tree: dict[str, Any], place: Path) -> Config:
         ) from wrong
 
 
-def _check(config: Config, place: Path) -> None:
-    url = urlsplit(config.store.url)
-    if "@" in url.netloc:
-        raise UsageError(
-            "store.url holds credentials", "give them by the usual AWS variables, AWS_..._FILE or systemd credentials"
-        )
-    if config.store.url and url.scheme not in ("file", "s3"):
-        raise UsageError(f"{place}: store.url {config.store.url!r} is neither file:///path nor s3://bucket/prefix")
+def _check(config: Config, place: str) -> None:
+    _check_url(place, "store.url", config.store.url, ("file", "s3"), "file:///path or s3://bucket/prefix")
+    _check_url(place, "store.endpoint", config.store.endpoint, WEB, "https://s3.example.com")
+    _check_url(place, "ping.url", config.ping.url, WEB, "https://host/path")
+    for url in config.etcd.endpoints:
+        _check_url(place, "etcd.endpoints", url, (), "https://127.0.0.1:2379")
     numbers = config.retention
-    if min(numbers.keep_last, numbers.hourly, numbers.daily, numbers.weekly, numbers.monthly) < 0:
+    counts = (numbers.keep_last, numbers.hourly, numbers.daily, numbers.weekly, numbers.monthly, numbers.minimum_count)
+    if min(counts) < 0:
         raise UsageError(f"{place}: a retention count is negative")
     if config.spool.keep < 1:
         raise UsageError(f"{place}: spool.keep is less than 1", "the newest backup is never dropped")
 
 
+def _check_url(place: str, name: str, url: str, schemes: tuple[str, ...], example: str) -> None:
+    """What it is set to is not repeated: it may hold a secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as wrong:
+        raise UsageError(f"{place}: {name} is no URL: {wrong}", f"write it as {example}") from None
+    host = parts.netloc if "://" in url else url
+    if name not in SECRET and ("@" in host or (parts.scheme == "s3" and ":" in host)):
+        raise UsageError(f"{name} holds credentials", CREDENTIALS)
+    if url and schemes and parts.scheme not in schemes:
+        raise UsageError(f"{place}: {name} begins with neither {' nor '.join(f'{one}://' for one in schemes)}",
+                         f"write it as {example}")  # fmt: skip
+
+
 def _secret(path: Path) -> str:
     try:
         return path.read_text().strip()
-    except OSError as gone:
-        raise UsageError(f"{path}: {gone.strerror}", "a ..._FILE variable or a systemd credential names it") from gone
+    except (OSError, UnicodeDecodeError) as gone:
+        why = gone.strerror if isinstance(gone, OSError) else "no text"
+        raise UsageError(f"{path}: {why}", "a ..._FILE variable or a systemd credential names it") from gone
 
 
 def _decode(kind: type, value: object) -> object:

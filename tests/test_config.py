@@ -60,6 +60,19 @@ def test_the_default_file_may_be_absent_a_named_one_not(tmp_path: Path) -> None:
         ("retention: {keepLast: many}", r"retention\.keepLast"),
         ("retention: {keepLast: -1}", "negative"),
         ("timeouts: {stall: 5y}", "no duration"),
+        ("retention: {minimumAge: -86400}", "no duration"),
+        ("timeouts: {total: .nan}", "no duration"),
+        ("timeouts: {total: true}", "no duration"),
+        ("retention: {minimumCount: -1}", "negative"),
+        ("recipients: []\nrecipients: [age1x]", "recipients in line 1 and in line 2"),
+        ("store:\n  url: file:///a\n  url: file:///b", "url in line 2 and in line 3"),
+        ("store: {url: 's3://[bucket'}", "store.url is no URL"),
+        ("ping: {url: 'https://[secret@host'}", "ping.url is no URL"),
+        ("ping: {url: 'ftp://secret@host'}", "ping.url begins with neither"),
+        ("store: {endpoint: 'host:9000'}", "store.endpoint begins with neither"),
+        ("store: {endpoint: 'https://key:secret@host'}", "store.endpoint holds credentials"),
+        ("store: {url: 's3://key:secret/@bucket'}", "store.url holds credentials"),
+        ("etcd: {endpoints: ['root:secret@host:2379']}", "etcd.endpoints holds credentials"),
         ("store: {url: 'ftp://x'}", "neither file"),
         ("- a", "no mapping"),
         ("a: [", "line [12]"),
@@ -105,12 +118,21 @@ def test_credentials_come_from_files_and_are_never_shown(tmp_path: Path) -> None
     assert named == found
     with pytest.raises(UsageError, match="No such file"):
         credentials({"AWS_ACCESS_KEY_ID_FILE": str(tmp_path / "none")})
+    (tmp_path / "bytes").write_bytes(b"\xff\0")
+    with pytest.raises(UsageError, match="no text"):
+        credentials({"AWS_ACCESS_KEY_ID_FILE": str(tmp_path / "bytes")})
+
+
+def test_what_overrides_the_file_is_named_where_it_is_wrong(tmp_path: Path) -> None:
+    place = written(tmp_path, "store: {url: 'file:///mnt'}")
+    with pytest.raises(UsageError, match=r"^the environment or the options: .*keepLast"):
+        load(place, {"DRTOOL_RETENTION_KEEP_LAST": "many"})
 
 
 def test_durations() -> None:
     assert [seconds(text) for text in ("90", "90s", "15m", "26h", "7d", "4w", "1.5h")] == [
         90, 90, 900, 93600, 604800, 2419200, 5400,
     ]  # fmt: skip
-    for text in ("", "h", "-1h", "5y", "1h30m"):
+    for text in ("", "h", "-1h", "5y", "1h30m", "9999999w", float("inf"), -1):
         with pytest.raises(ValueError, match="no duration"):
             seconds(text)

@@ -25,7 +25,7 @@ class Duration(click.ParamType[Seconds]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Seconds:
         try:
-            return seconds(value if isinstance(value, float) else str(value))
+            return seconds(str(value))
         except ValueError as wrong:
             self.fail(str(wrong), param, ctx)
 
