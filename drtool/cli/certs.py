@@ -11,6 +11,7 @@ from drtool.cli._moment import Moment
 from drtool.cli._output import columns, emit, output_option
 from drtool.commands.certs import Inventory, as_data, certs, state
 from drtool.commands.tree import opened
+from drtool.commands.unread import cannot_tell
 
 
 @click.command(epilog="Example: drtool certs --root /mnt/cp-1 -o json")
@@ -22,6 +23,8 @@ def command(root: Path, at: datetime | None, output: str) -> None:
     with opened(root) as tree:
         inventory = certs(tree, at)
     emit(as_data(inventory), output, lambda: _table(inventory))
+    if inventory.unread is not None:
+        raise cannot_tell(root, inventory.unread)
 
 
 def _table(inventory: Inventory) -> str:

@@ -14,6 +14,7 @@ from drtool.commands.check import Report, check_together, dotted, together_as_da
 from drtool.commands.check_db import DbReport, check_db
 from drtool.commands.check_db import as_data as db_as_data
 from drtool.commands.tree import opened
+from drtool.commands.unread import cannot_tell
 from drtool.core.causes import Judged
 from drtool.core.errors import CannotTell
 from drtool.core.report import Outcome, Role, Severity, Status
@@ -70,10 +71,7 @@ def command(
         return 4
     for root, report in zip(roots, reports, strict=True):
         if report.unread is not None:
-            raise CannotTell(
-                f"{root}: {report.unread.path}: {report.unread.error}: what needs it is unknown, not passed",
-                "run drtool as root, or on a bundle that root collected",
-            )
+            raise cannot_tell(root, report.unread)
         if not report.is_node:
             raise CannotTell(
                 f"{root} is no node that drtool knows (layout {report.node.layout})",

@@ -8,14 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from drtool.commands.capture import gather
+from drtool.commands.unread import cannot_tell, unread
 from drtool.core.errors import CannotTell
-from drtool.host.root import Root
+from drtool.host.root import Entry, Root
 from manifests.node import HOME_CONFIG, PKI, Node, seen
 from manifests.pki.certificates import Certificate, utc
 from manifests.pki.credentials import Credential, credentials
 from manifests.pki.expected import AUTHORITIES
 from manifests.pki.kubelet_client import DIRECTORY
 
+KUBERNETES = "/etc/kubernetes"
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -33,17 +35,25 @@ class Inventory:
     node: Node
     rows: tuple[Row, ...]
 
+    @property
+    def unread(self) -> Entry | None:
+        """A kubeconfig, or the manifests that name who reads what, where this user may not read it."""
+        kubeconfigs = (entry for entry in self.node.capture.below(KUBERNETES) if entry.path.endswith(".conf"))
+        return unread([self.node.entry(self.node.manifests_directory), *kubeconfigs])
+
 
 def certs(root: Root, at: datetime | None = None) -> Inventory:
     """CannotTell where there is no certificate below the root."""
     node = seen(gather(root, probe=False), at)
-    rows = tuple(_rows(node))
-    if not rows:
+    found = Inventory(node, tuple(_rows(node)))
+    if not found.rows and found.unread is not None:
+        raise cannot_tell(root.directory, found.unread)
+    if not found.rows:
         raise CannotTell(
             f"{root.directory} holds no certificate and no kubeconfig of Kubernetes",
             "--root takes the directory that stands for the node's /",
         )
-    return Inventory(node, rows)
+    return found
 
 
 def _rows(node: Node) -> Iterator[Row]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +15,7 @@ from drtool.checks import Case
 from drtool.commands.capture import gather
 from drtool.commands.kept_outcomes import kept
 from drtool.commands.objects_at_hand import objects
+from drtool.commands.unread import unread
 from drtool.core.causes import Judged, Verdict, judge
 from drtool.core.check import Check, EvidenceMissing, NotApplicable, load, run_one
 from drtool.core.report import Outcome, Severity, Status
@@ -49,8 +48,7 @@ class Report:
     @property
     def unread(self) -> Entry | None:
         """The static Pod directory, where it may not be read: then little was judged."""
-        entry = self.node.entry(self.node.manifests_directory)
-        return entry if entry.error == os.strerror(errno.EACCES) else None
+        return unread([self.node.entry(self.node.manifests_directory)])
 
     def broken(self) -> tuple[Outcome, ...]:
         return tuple(outcome for outcome in self.outcomes if outcome.status is Status.BROKEN)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from drtool.commands.carrying import host
 from drtool.commands.check import Report, check
+from drtool.commands.unread import cannot_tell
 from drtool.core.check import EvidenceMissing
 from drtool.core.errors import CannotTell, DrtoolError, UsageError
 from drtool.core.plan import Plan
@@ -26,9 +27,11 @@ ASK_ETCD = {"etcd-nospace", "etcd-membership-stale"}
 def plan(root: Root, name: str, at: datetime | None = None) -> Plan[Host]:
     """For the check `name`, or for every root cause. Raises UsageError where it found nothing."""
     report = check(root, at)
+    found = _found(report, [name] if name else report.verdict.root_causes)
+    if not found and report.unread is not None:
+        raise cannot_tell(root.directory, report.unread)
     if not report.is_node:
         raise CannotTell(f"{root.directory} is no kubeadm node: {report.node.layout}")
-    found = _found(report, [name] if name else report.verdict.root_causes)
     if name and not found:
         outcome = next((one for one in report.outcomes if one.id == name), None)
         if outcome is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.errors import CannotTell
 from drtool.plans import site
 from drtool.plans.site import Draft, NodeStep
@@ -34,10 +35,12 @@ def swap(node: Node, plan: str, emptied: bool = False) -> SwapDataDir:
 
 
 def need_etcd(node: Node) -> Component:
-    etcd = site.present(node, "etcd")
-    if etcd is None:
-        raise CannotTell("this node runs no etcd as a static Pod", "run it on a node with etcd's manifest")
-    return etcd
+    try:
+        return node.etcd
+    except EvidenceMissing as gap:
+        raise CannotTell(f"the node cannot be read well enough for a plan: {gap}") from gap
+    except NotApplicable as none:
+        raise CannotTell("this node runs no etcd as a static Pod", "run it on a node with etcd's manifest") from none
 
 
 def restore(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from drtool.cli import certs, fix
 from drtool.cli.check import command
 from drtool.core.errors import CannotTell
 from tests.builders.nobody import as_nobody, close, reachable
@@ -34,3 +36,15 @@ def test_keys_that_may_not_be_read_are_not_missing() -> None:
         with as_nobody():
             done = CliRunner().invoke(command, ["--root", str(tree.root)])
     assert "ca-key-missing" not in done.output
+
+
+@pytest.mark.parametrize("other", [certs.command, fix.command])
+def test_nothing_to_fix_and_all_certificates_are_not_said_of_what_may_not_be_read(other: click.Command) -> None:
+    with reachable() as directory:
+        tree = laid(directory / "node")
+        close(tree.root / "etc/kubernetes/manifests")
+        with as_nobody():
+            done = CliRunner().invoke(other, ["--root", str(tree.root)])
+        (tree.root / "etc/kubernetes/manifests").chmod(0o755)
+    assert isinstance(done.exception, CannotTell)
+    assert "/etc/kubernetes/manifests: Permission denied" in done.exception.what
