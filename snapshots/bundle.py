@@ -143,7 +143,7 @@ def decode(data: bytes, name: str) -> Bundle:
     """Unsound where it is no bundle, or a file in it is not what its own line says."""
     try:
         bundle = msgspec.json.decode(data, type=Bundle)
-    except msgspec.MsgspecError as wrong:
+    except (msgspec.MsgspecError, RecursionError) as wrong:
         raise Unsound(f"{name} is no node bundle: {wrong}") from wrong
     if bundle.format > FORMAT:
         raise Unsound(f"{name} was written in format {bundle.format}; this drtool reads {FORMAT}", "use a newer drtool")

@@ -16,6 +16,8 @@ import msgspec
 from drtool.core.errors import NotFound, Unsound, UsageError
 
 FORMAT = 1
+SKEW = timedelta(hours=1)
+"""By so much the clocks of two nodes may differ without a word."""
 RECORD, SIGNATURE = "record.json", "record.json.sig"
 CLUSTER = re.compile(r"[0-9a-f]{16}")
 ID = re.compile(r"(\d{8}T\d{6}Z)-(\d+)-([0-9a-f]{6,})")
@@ -147,13 +149,14 @@ def decode(data: bytes, path: str) -> Record:
     """The record at `path` (CLUSTER-ID/BACKUP-ID); Unsound where it is none, or tells of another place."""
     try:
         kind = msgspec.json.decode(data, type=_Format).format
-    except msgspec.MsgspecError as wrong:
+    except (msgspec.MsgspecError, RecursionError) as wrong:
         raise Unsound(f"{path}/{RECORD} is no record: {wrong}", "it was damaged in the store") from wrong
     if kind > FORMAT:
         raise Unsound(f"{path} was written in format {kind}; this drtool reads {FORMAT}", "use a newer drtool")
     try:
         record = msgspec.json.decode(data, type=Record)
-    except msgspec.MsgspecError as wrong:
+        record.taken_at.astimezone(UTC)
+    except (msgspec.MsgspecError, RecursionError, OverflowError) as wrong:
         raise Unsound(f"{path}/{RECORD} is no record: {wrong}", "it was damaged in the store") from wrong
     if record.path != path or not all(re.fullmatch(r"[a-z]+(\.[a-z]+)*", part.name) for part in record.parts):
         raise Unsound(f"{path}/{RECORD} belongs to {record.path}", "it was copied or renamed: not to be trusted")
@@ -213,19 +216,29 @@ class Decision:
 PERIODS = {"hourly": "%Y-%m-%dT%H", "daily": "%Y-%m-%d", "weekly": "%G-W%V", "monthly": "%Y-%m"}
 
 
+def ahead(backup: Backup, now: datetime) -> bool:
+    """Dated in the future: some clock was wrong. Its age is not known, and others are not judged by it."""
+    return backup.record.taken_at > now + SKEW
+
+
 def retain(backups: Iterable[Backup], rules: Rules, now: datetime) -> Decision:
     """Which backups of ONE cluster stay. Only good ones count for a rule; each period keeps its newest.
 
-    Never dropped: the newest good one, the newest `minimum_count` good ones, anything younger than `minimum_age`, and,
-    where no backup is good, anything at all. One that is not good goes when it is old and a newer good one exists.
+    Never dropped: the newest good one, the newest `minimum_count` good ones, anything younger than `minimum_age`, what
+    is dated in the future (it counts for no rule), and, where no backup is good, anything at all. One that is not good
+    goes when it is old and a newer good one exists.
     """
-    newest_first = sorted(backups, key=lambda one: (one.record.taken_at, one.id), reverse=True)
+    by_time = sorted(backups, key=lambda one: (one.record.taken_at, one.id), reverse=True)
+    newest_first = [one for one in by_time if not ahead(one, now)]
     good = [one for one in newest_first if one.good]
     reasons: dict[str, list[str]] = {}
 
     def keep(one: Backup, why: str) -> None:
         reasons.setdefault(one.id, []).append(why)
 
+    for one in by_time:
+        if ahead(one, now):
+            keep(one, "dated in the future")
     for one in good[: max(rules.minimum_count, 1)]:
         keep(one, "minimum" if one is not good[0] else "newest")
     for one in good[: rules.keep_last]:

@@ -137,7 +137,7 @@ def _owner(store: Store, key: str) -> Owner | None:
         return msgspec.json.decode(whole(store, key, 1 << 16), type=Owner)
     except KeyMissing:
         return None
-    except msgspec.MsgspecError as wrong:
+    except (msgspec.MsgspecError, RecursionError) as wrong:
         raise Locked(f"{store.url}/{key} is no lock that drtool can read", "delete it if no backup runs") from wrong
 
 

@@ -216,10 +216,13 @@ class DrtoolApp(App[None]):
         known: Known[Inventory] = self.session.learned("backups")
         if known.value is None:
             return f"backup: {known.words()}"
-        good = [one.record.taken_at for one in known.value.backups if one.good]
+        from snapshots.catalog import ahead  # no store is read before this
+
+        now = self.session.clock()
+        good = [one.record.taken_at for one in known.value.backups if one.good and not ahead(one, now)]
         if not good:
             return "backup: NONE verified"
-        return f"backup: {(self.session.clock() - max(good)).total_seconds() / 3600:.0f} h old"
+        return f"backup: {(now - max(good)).total_seconds() / 3600:.0f} h old"
 
     # ---- what leaves the screen
 

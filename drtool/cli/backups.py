@@ -52,10 +52,12 @@ def command(cluster: str, stale: Seconds | None, output: str, **options: Any) ->
 
 
 def _late(found: Inventory, now: datetime, limit: float) -> list[str]:
-    """Of each cluster in the store, and where there is none at all."""
+    """Of each cluster in the store, and where there is none at all. What is dated in the future does not count."""
+    from snapshots.catalog import ahead
+
     newest: dict[str, Backup | None] = {one.record.cluster_id: None for one in found.backups}
     for one in found.backups:
-        if one.good and newest[one.record.cluster_id] is None:
+        if one.good and not ahead(one, now) and newest[one.record.cluster_id] is None:
             newest[one.record.cluster_id] = one
     late = [] if newest else ["stale: the store holds no backup"]
     for cluster, last in newest.items():

@@ -373,7 +373,7 @@ def past(held: Shelf, cluster: str) -> tuple[Drill, ...]:
     for backup in held.inventory(cluster).backups:
         for report in backup.reports:
             if report.kind == "drill":
-                with suppress(StoreFailed, NotFound, msgspec.MsgspecError):
+                with suppress(StoreFailed, NotFound, msgspec.MsgspecError, RecursionError):
                     data = whole(held.store, f"{backup.record.path}/{report_name(report)}", LARGEST_REPORT)
                     found.append(msgspec.json.decode(data, type=Drill))
     return tuple(sorted(found, key=lambda drill: drill.at))

@@ -10,7 +10,7 @@ from typing import Any
 
 from drtool.commands.fetch import Shelf
 from drtool.core.errors import NotFound, UsageError
-from snapshots.catalog import Backup
+from snapshots.catalog import Backup, ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def fleet(held: Shelf, target: Target, now: datetime) -> tuple[Standing, ...]:
 
 
 def _standing(cluster: str, backups: list[Backup], target: Target, now: datetime) -> Standing:
-    good = [one for one in backups if one.good]
+    good = [one for one in backups if one.good and not ahead(one, now)]
     newest = max(good, key=lambda one: one.record.taken_at, default=None)
     drills = [report.at for one in backups if (report := one.last("drill")) is not None and report.good]
     drilled = max(drills, default=None)

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drtool.cli import backups
 from drtool.core.errors import NotFound, Unsound, UsageError
 from snapshots import catalog
 from snapshots.catalog import Backup, Part, Record, Report, Rules, Verified, retain
+from snapshots.inventory import Inventory
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -106,6 +108,19 @@ def test_what_was_found_bad_later_counts_no_more() -> None:
     assert not new.good
 
 
+def test_what_is_dated_in_the_future_stays_and_pushes_none_out() -> None:
+    real, ahead = backup(NOW), backup(NOW + timedelta(days=3650))
+    decision = retain([real, ahead], Rules(1, 0, 0, 0, 0, 1, timedelta(0)), NOW)
+    assert decision.keep == {ahead.id: ("dated in the future",), real.id: ("newest", "last")}
+
+
+def test_a_cluster_is_late_whatever_is_dated_in_the_future() -> None:
+    found = Inventory((backup(NOW + timedelta(days=3650)), backup(NOW - timedelta(days=3))))
+    assert backups._late(found, NOW, 86400.0) == [
+        "stale: the newest verified backup of cluster 0000000000000001 is 72.0 h old"
+    ]
+
+
 def test_latest_is_the_newest_good_one() -> None:
     good, unverified = backup(NOW - timedelta(days=1)), backup(NOW, verified=False)
     assert catalog.choose([unverified, good]) is good
@@ -137,6 +152,8 @@ def test_what_is_no_record_of_that_place_is_refused() -> None:
         (b"{}", "no record"),
         (b'{"format": 2}', "format 2"),
         (catalog.encode(record)[:-20], "no record"),
+        (b'{"format": ' + b"[" * 100_000, "no record"),
+        (catalog.encode(record).replace(b"2026-11-30T12:00:00Z", b"9999-12-31T23:59:59-14:00"), "no record"),
     ):
         with pytest.raises(Unsound, match=problem):
             catalog.decode(data, record.path)
