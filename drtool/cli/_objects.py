@@ -29,7 +29,7 @@ GAP = 3
 
 def source_options(command: Decorated) -> Decorated:
     """What opens sources; `opening` takes them out of the keyword arguments."""
-    path = click.Path(path_type=Path)
+    path = click.Path(readable=False, path_type=Path)
     for option in reversed(
         (
             click.option("--encryption-config", type=path, help="The EncryptionConfiguration that opens values."),

@@ -35,7 +35,7 @@ def plan_options(command: Decorated) -> Decorated:
         click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal."),
         click.option(
             "--root",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            type=click.Path(exists=True, file_okay=False, readable=False, path_type=Path),
             default=Path("/"),
             help="A copied tree, to print the plan for; nothing is carried out there.",
         ),

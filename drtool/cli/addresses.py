@@ -19,8 +19,19 @@ CLASH = 4
 
 
 @click.command(epilog="Example: drtool addresses --nodes 50 --pods 110   or   drtool addresses --check-plan plan.yaml")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), help="A node's tree or unpacked bundle.")
-@click.option("--check-plan", "plan", type=click.Path(path_type=Path), metavar="FILE", help="A layout on paper, YAML.")
+@click.option(
+    "--root",
+    type=click.Path(readable=False, path_type=Path),
+    default=Path("/"),
+    help="A node's tree or unpacked bundle.",
+)
+@click.option(
+    "--check-plan",
+    "plan",
+    type=click.Path(readable=False, path_type=Path),
+    metavar="FILE",
+    help="A layout on paper, YAML.",
+)
 @click.option("--nodes", type=click.IntRange(1, 5000), help="Propose a layout for so many nodes,")
 @click.option("--pods", type=click.IntRange(1, 1000), help="with so many Pods each.")
 @click.option("--dual-stack", is_flag=True, help="With IPv6 ranges too.")

@@ -15,7 +15,9 @@ from drtool.commands.unread import cannot_tell
 
 
 @click.command(epilog="Example: drtool certs --root /mnt/cp-1 -o json")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), help="A node's tree or bundle.")
+@click.option(
+    "--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), help="A node's tree or bundle."
+)
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @output_option
 def command(root: Path, at: datetime | None, output: str) -> None:

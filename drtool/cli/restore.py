@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     "--initial-advertise-peer-urls https://192.0.2.1:2380"
 )
 @click.argument("source", metavar="BACKUP|FILE", default="")
-@click.option("--to", "target", type=click.Path(path_type=Path), help="A new or an empty directory; nothing else.")
+@click.option(
+    "--to", "target", type=click.Path(readable=False, path_type=Path), help="A new or an empty directory; nothing else."
+)
 @click.option("--node", is_flag=True, help="This node's etcd, as a plan: see --apply.")
 @click.option("--members", default="", metavar="NAME=URL,...", help="With --node: every member that is restored.")
 @click.option("--join", default="", metavar="URL", help="With --node: empty this member and join it to that etcd.")

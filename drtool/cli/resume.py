@@ -12,7 +12,7 @@ from drtool.cli._output import emit, output_option
 @click.command(epilog="Example: drtool resume")
 @click.argument("plan", default="", metavar="[PLAN]")
 @click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
+@click.option("--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), hidden=True)
 @output_option
 def command(plan: str, progress: bool, root: Path, output: str) -> None:
     """Goes on with a plan that was killed or interrupted, from the step it was at."""

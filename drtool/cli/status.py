@@ -20,7 +20,7 @@ SHOWN = 10
 
 
 @click.command(epilog="Example: drtool status snapshot.db -o json")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(readable=False, path_type=Path))
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option
 def command(file: Path, progress: bool, output: str) -> int:

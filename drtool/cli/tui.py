@@ -17,7 +17,11 @@ ALTERNATE_SCREEN_OFF = "\x1b[?1049l\x1b[?25h\x1b[0m"
 
 @click.command(epilog="Example: drtool tui --root /mnt/cp-1")
 @click.option(
-    "--root", "roots", type=click.Path(path_type=Path), multiple=True, help="A node's tree or unpacked bundle."
+    "--root",
+    "roots",
+    type=click.Path(readable=False, path_type=Path),
+    multiple=True,
+    help="A node's tree or unpacked bundle.",
 )
 @click.option("--at", type=Moment(), help="Judge as of this time.")
 @click.option("--from", "source", default="", help="What the Objects screen browses: a backup, a file, a directory.")

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: drtool upgrade-plan --to 1.37 --root /mnt/cp-1 --root /mnt/cp-2")
 @click.option("--to", required=True, metavar="1.X", help="The minor, or one patch of it, to go to.")
 @click.option(
-    "--root", "roots", type=click.Path(path_type=Path), multiple=True, help="A control plane's tree; again for others."
+    "--root",
+    "roots",
+    type=click.Path(readable=False, path_type=Path),
+    multiple=True,
+    help="A control plane's tree; again for others.",
 )
 @output_option
 def command(to: str, roots: tuple[Path, ...], output: str) -> None:

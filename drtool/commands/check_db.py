@@ -31,7 +31,7 @@ def check_db(path: Path) -> DbReport:
         if path.exists() and not path.is_file():
             raise Unsound(f"{path} is no regular file", "give a snapshot or a member's snap/db")
         found = database(path, str(path), deep=path.stat().st_size, trailer=True)
-    except OSError as wrong:
+    except FileNotFoundError as wrong:
         raise NotFound(f"{path}: {wrong.strerror}", "give a snapshot or a member's snap/db") from wrong
     checks = load(snapshots.checks)
     outcomes = tuple(_outcomes(checks, path, found))

@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from drtool.cli import certs, fix
+from drtool.cli import certs, fix, hashkv, status
 from drtool.cli.check import command
 from drtool.core.errors import CannotTell
 from tests.builders.nobody import as_nobody, close, reachable
@@ -48,3 +48,13 @@ def test_nothing_to_fix_and_all_certificates_are_not_said_of_what_may_not_be_rea
         (tree.root / "etc/kubernetes/manifests").chmod(0o755)
     assert isinstance(done.exception, CannotTell)
     assert "/etc/kubernetes/manifests: Permission denied" in done.exception.what
+
+
+@pytest.mark.parametrize(("other", "words"), [(status.command, []), (hashkv.command, []), (command, ["--db"])])
+def test_a_file_that_may_not_be_read_is_a_failure_and_no_wrong_usage(other: click.Command, words: list[str]) -> None:
+    with reachable() as directory:
+        (directory / "closed.db").write_bytes(b"x")
+        (directory / "closed.db").chmod(0)
+        with as_nobody():
+            done = CliRunner().invoke(other, [*words, str(directory / "closed.db")])
+    assert isinstance(done.exception, PermissionError)
