@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import time
@@ -17,8 +18,11 @@ LEFTOVER = ".part"
 def beside(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     """A new file in `path`'s directory that takes its name once the block ends well; on any error it is gone.
 
-    Never follows a link at the temporary name; the file and the directory are fsynced before this returns.
+    Never follows a link at the temporary name; the file and the directory are fsynced before this returns. What is no
+    regular file (/dev/null, /dev/stdout, a directory) is not replaced: FileExistsError.
     """
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "it is no regular file, and would be replaced by one", str(path))
     temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}{LEFTOVER}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:

@@ -24,6 +24,22 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"f": b"old"}
 
 
+@pytest.mark.parametrize("kind", ["directory", "fifo", "device"])
+def test_what_is_no_file_is_not_replaced_by_one(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    if kind == "directory":
+        place.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/null")  # as /dev/stdout leads to a pipe
+    before = place.lstat()
+    with pytest.raises(FileExistsError, match="no regular file"):
+        writing.write(place, b"new")
+    assert place.lstat().st_ino == before.st_ino
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+
+
 def test_what_a_killed_run_left_is_swept_by_name_and_age(tmp_path: Path) -> None:
     for name in (".f.0123.part", ".f.4567.part", ".g.0123.part", "f", "f.part"):
         (tmp_path / name).touch()
