@@ -98,7 +98,7 @@ def capacities(layout: Layout) -> tuple[Capacity, ...]:
 
 
 def _block_fits(pods: Range, layout: Layout) -> bool:
-    return pods.network.prefixlen <= layout.block(pods.network.version)
+    return pods.network.prefixlen <= layout.block(pods.network.version) <= pods.network.max_prefixlen
 
 
 def _capacity(pods: Range, layout: Layout) -> Capacity:
@@ -129,6 +129,9 @@ def problems(layout: Layout) -> tuple[Problem, ...]:
 def _pod_problems(layout: Layout) -> Iterator[Problem]:
     for pods in layout.pods:
         block = layout.block(pods.network.version)
+        if block > pods.network.max_prefixlen:
+            yield Problem(pods, f"a node's block of /{block} is longer than an IPv{pods.network.version} address")
+            continue
         if pods.network.prefixlen > block:
             yield Problem(pods, f"smaller than one node's block (/{block}): no node gets addresses")
             continue

@@ -50,6 +50,8 @@ def test_a_plan_on_paper(tmp_path: Path) -> None:
     assert not found.good
     assert len(found.clashes) == 1
     assert found.layout.services[0].source == f"{plan}:2: services: 10.244.0.0/16"
+    plan.write_text("pods: [10.244.0.0/16]\nnodeMask: 99\n")
+    assert [one.why for one in judge_plan(plan).problems] == ["a node's block of /99 is longer than an IPv4 address"]
 
 
 @pytest.mark.parametrize(
