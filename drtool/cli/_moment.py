@@ -17,6 +17,6 @@ class Moment(click.ParamType[datetime]):
             return value
         try:
             moment = datetime.fromisoformat(str(value))
-        except ValueError:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
             self.fail(f"{value} is no time such as 2026-12-15T00:00:00Z", param, ctx)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

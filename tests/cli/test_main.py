@@ -33,6 +33,8 @@ def drtool(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
         (["readdress", "--root", "/dev/null"], 3, "drtool: /dev/null is not a directory"),
         (["restore", "absent.db", "--to", "new"], 2, "drtool: absent.db: no such file, and no store is configured"),
         (["ls", "--from", "absent.db"], 2, "drtool: absent.db: no such file, and no store is configured"),
+        (["check", "--at", "9999-12-31T23:59:59-10:00"], 2, "is no time such as"),
+        (["fix", "--at", "yesterday"], 2, "yesterday is no time such as"),
         (["check", "--at", "yesterday"], 2, "yesterday is no time such as"),
         (["nosuch"], 2, "No such command"),
         ([], 2, "Usage: drtool"),
