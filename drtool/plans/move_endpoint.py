@@ -6,6 +6,7 @@ plan for a node has two halves, and the second begins once all API servers are t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from manifests.steps.cluster import ProveNames, RestartDaemonSet, RewriteConfigM
 from manifests.steps.files import edit_file, edit_yaml
 from manifests.steps.running import RestartContainers, RestartKubelet
 
+LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+DNS_NAME = re.compile(rf"({LABEL}\.)*(?!\d+\Z){LABEL}")  # as kubeadm takes it; 192.0.2.300 is none
 LOCAL = ("controller-manager.conf", "scheduler.conf", "kubelet.conf")
 READERS = {"controller-manager.conf": "kube-controller-manager", "scheduler.conf": "kube-scheduler"}
 
@@ -59,7 +62,7 @@ def move_endpoint(node: Node, to: str, apiservers: tuple[Apiserver, ...]) -> Dra
 
 def checked(to: str) -> str:
     host, port = split_url(f"//{to}")
-    if not host or not port:
+    if not port or not (address_of(host) or DNS_NAME.fullmatch(host)):
         raise UsageError(f"--to {to} is no HOST:PORT", "as in --to k8s.example.org:6443")
     return to
 

@@ -70,6 +70,8 @@ def target(node: Node, to: str) -> str:
         address = address_of(to)
         if address is None:
             raise UsageError(f"--to {to} is no IP address", "give the address that this node has now")
+        if address.is_loopback or address.is_unspecified or address.is_multicast or address.is_link_local:
+            raise UsageError(f"no other node reaches this one at {to}", "give the address that this node has now")
         if str(address) == old:
             raise UsageError(f"this node is already configured for {old}")
         if not node.addresses.has(address):

@@ -61,7 +61,7 @@ def test_moving_where_it_is_already_is_no_plan(tmp_path: Path) -> None:
     assert move_endpoint(tree.node(), NEW, known(*THREE)).steps == ()
 
 
-@pytest.mark.parametrize("to", ["k8s.example.org", "", ":6443", "http://x:1/y"])
+@pytest.mark.parametrize("to", ["k8s.example.org", "", ":6443", "http://x:1/y", "a b:1", "192.0.2.300:6443", "-x:1"])
 def test_what_is_no_host_and_port_is_refused(to: str, tree: Tree) -> None:
     with pytest.raises(UsageError, match="no HOST:PORT"):
         move_endpoint(tree.node(), to, ())

@@ -99,6 +99,7 @@ def test_behind_a_shared_endpoint_only_this_nodes_own_places_change(tmp_path: Pa
         ((NEW,), OLD, UsageError, "already configured"),
         ((NEW,), "192.0.2.9", Refused, "on no interface"),
         ((NEW,), "cp-1", UsageError, "no IP address"),
+        ((NEW, "127.0.0.1"), "127.0.0.1", UsageError, "no other node reaches"),
     ],
 )
 def test_an_unclear_target_is_refused(
