@@ -88,12 +88,16 @@ def judge(survivors: Sequence[Survivor]) -> Verdict:
 
 
 def read(directory: Path) -> Survivor:
-    """Never raises for what the directory holds."""
+    """Never raises for what the directory holds; PermissionError where another user could read it."""
     try:
         with member_dir.opened(directory) as held:
             return _read(held)
     except DrtoolError as wrong:
         return Survivor(directory, damage=wrong.what)
+    except PermissionError:
+        raise
+    except OSError as wrong:  # a dying disk, a file in the place of a directory
+        return Survivor(directory, damage=f"{wrong.filename or directory}: {wrong.strerror}")
 
 
 def _read(held: member_dir.MemberDir) -> Survivor:

@@ -129,6 +129,8 @@ class _Reading:
 
     def take(self, path: Path, last: bool) -> bool:
         """One segment; False where the log ends in it."""
+        if not path.is_file():  # a FIFO would be waited for
+            raise Unsound(f"{path} is no regular file", "the directory is no member's")
         if path.stat().st_size > MAX_SEGMENT:
             raise Unsound(f"{path}: larger than any WAL segment", "the directory is no member's")
         data = path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import shutil
 from pathlib import Path
 
@@ -116,6 +117,25 @@ def test_a_copy_that_is_damaged_does_not_hide_the_others(members: dict[str, Path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["fifo", "directory", "no directory"])
+def test_a_log_that_cannot_be_read_hides_no_other_member(kind: str, members: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(members["b"], tmp_path / "b")
+    log = tmp_path / "b/member/wal"
+    for segment in log.iterdir():
+        segment.unlink()
+    if kind == "fifo":
+        os.mkfifo(log / f"{0:016x}-{0:016x}.wal")
+    elif kind == "directory":
+        (log / f"{0:016x}-{0:016x}.wal").mkdir()
+    else:
+        log.rmdir()
+        log.touch()
+    verdict = survivors.compare([tmp_path / "b", members["a"]])
+    assert verdict.best is not None
+    assert verdict.best.directory == members["a"]
+    assert "wal" in verdict.survivors[0].damage
+
+
 def test_members_of_different_clusters_are_told(members: dict[str, Path], tmp_path: Path) -> None:
     with EtcdServer(find_etcd(), tmp_path) as other:
         other.put(b"k", b"v")
