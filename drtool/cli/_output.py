@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -69,7 +68,7 @@ def _over_lines(text: str, room: int, indent: int) -> str:
 
 def terminal_width() -> int | None:
     """None where stdout is no terminal: then nothing is cut or moved, so that programs find one row a line."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
 
 
 def visible(text: str) -> str:
