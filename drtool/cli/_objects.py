@@ -14,6 +14,7 @@ import click
 from drtool.cli._output import visible
 from drtool.cli._progress import shown
 from drtool.cli._store import configured, store_options
+from drtool.cli._types import ANY_PATH
 from drtool.commands.opening import LIVE, Opening, opened
 from drtool.core.errors import UsageError
 from drtool.host.root import Root
@@ -29,7 +30,7 @@ GAP = 3
 
 def source_options(command: Decorated) -> Decorated:
     """What opens sources; `opening` takes them out of the keyword arguments."""
-    path = click.Path(readable=False, path_type=Path)
+    path = ANY_PATH
     for option in reversed(
         (
             click.option("--encryption-config", type=path, help="The EncryptionConfiguration that opens values."),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from drtool.cli._types import ANY_PATH
 from drtool.config import Config, load
 from drtool.host.passphrase import ASK
 
@@ -26,9 +26,7 @@ def store_options(command: Decorated) -> Decorated:
     """--config, --store and what opens and proves backups; `configured` takes them out of the keyword arguments."""
     for option in reversed(
         (
-            click.option(
-                "--config", type=click.Path(readable=False, path_type=Path), help="Instead of /etc/drtool/config.yaml."
-            ),
+            click.option("--config", type=ANY_PATH, help="Instead of /etc/drtool/config.yaml."),
             click.option("--store", metavar="URL", help="file:///path or s3://bucket/prefix."),
             click.option("--store-endpoint", metavar="URL", help="The S3 endpoint, where it is not AWS."),
             click.option("--identity", multiple=True, metavar="FILE", help="An age identity that opens backups."),

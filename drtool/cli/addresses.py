@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from drtool.cli._output import emit, output_option, visible
+from drtool.cli._types import ANY_PATH
 from drtool.core.errors import UsageError
 from drtool.host.root import Root
 
@@ -21,14 +22,14 @@ CLASH = 4
 @click.command(epilog="Example: drtool addresses --nodes 50 --pods 110   or   drtool addresses --check-plan plan.yaml")
 @click.option(
     "--root",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     default=Path("/"),
     help="A node's tree or unpacked bundle.",
 )
 @click.option(
     "--check-plan",
     "plan",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     metavar="FILE",
     help="A layout on paper, YAML.",
 )

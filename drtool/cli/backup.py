@@ -11,6 +11,7 @@ import msgspec
 from drtool.cli._output import emit, output_option
 from drtool.cli._progress import shown, size
 from drtool.cli._store import configured, store_options
+from drtool.cli._types import ANY_PATH
 from drtool.commands.outside import Outside
 from drtool.host.root import Root
 
@@ -23,7 +24,7 @@ NOT_VERIFIED = 5
 @click.command(epilog="Example: drtool backup --store s3://backups/cp --recipient age1...")
 @store_options
 @click.option("--recipient", multiple=True, metavar="AGE1...", help="Seal for this age public key.")
-@click.option("--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), help="The node's tree.")
+@click.option("--root", type=ANY_PATH, default=Path("/"), help="The node's tree.")
 @click.option("--endpoint", multiple=True, metavar="URL", help="Take the snapshot from this member.")
 @click.option("--cacert", metavar="FILE", help="CA of etcd's certificate.")
 @click.option("--cert", metavar="FILE", help="Client certificate for etcd.")

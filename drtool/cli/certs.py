@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 
-from drtool.cli._moment import Moment
 from drtool.cli._output import columns, emit, output_option
+from drtool.cli._types import ANY_PATH, Moment
 from drtool.commands.certs import Inventory, as_data, certs, state
 from drtool.commands.tree import opened
 from drtool.commands.unread import cannot_tell
 
 
 @click.command(epilog="Example: drtool certs --root /mnt/cp-1 -o json")
-@click.option(
-    "--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), help="A node's tree or bundle."
-)
+@click.option("--root", type=ANY_PATH, default=Path("/"), help="A node's tree or bundle.")
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @output_option
 def command(root: Path, at: datetime | None, output: str) -> None:

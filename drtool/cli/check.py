@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from drtool.cli._moment import Moment
 from drtool.cli._output import emit, output_option, visible
+from drtool.cli._types import ANY_PATH, Moment
 from drtool.commands.check import Report, check_together, dotted, together_as_data
 from drtool.commands.check_db import DbReport, check_db
 from drtool.commands.check_db import as_data as db_as_data
@@ -27,14 +27,12 @@ MARKS = {Role.CAUSE: "CAUSE", Role.CONSEQUENCE: "follows", Role.RISK: "risk"}
 @click.option(
     "--root",
     "roots",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     multiple=True,
     default=[Path("/")],
     help="A node's tree, or a bundle of `drtool collect`, packed or not; several are judged together.",
 )
-@click.option(
-    "--db", type=click.Path(readable=False, path_type=Path), help="Judge a snapshot or a raw db alone, without a node."
-)
+@click.option("--db", type=ANY_PATH, help="Judge a snapshot or a raw db alone, without a node.")
 @click.option("--at", type=Moment(), help="Judge as of this time; else when the bundle was taken, else now.")
 @click.option(
     "--fail-on",

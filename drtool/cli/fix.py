@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from drtool.cli._moment import Moment
 from drtool.cli._plan import Answers, plan_options, present
+from drtool.cli._types import Moment
 
 
 @click.command(epilog="Example: drtool fix cert-expired --apply")

@@ -19,6 +19,7 @@ from drtool.cli._objects import (
     source_options,
     unmasked,
 )
+from drtool.cli._types import ANY_PATH
 
 if TYPE_CHECKING:
     from drtool.commands.get import Found
@@ -33,9 +34,7 @@ FORMATS = ("table", "wide", "yaml", "json", "name")
 @namespace_options
 @click.option("-l", "--selector", default="", help="Only objects with these labels: app=front,tier!=db.")
 @click.option("-o", "--output", type=click.Choice(FORMATS), help="Default: yaml for names, else table.")
-@click.option(
-    "-f", "--file", type=click.Path(readable=False, path_type=Path), help="Write there (mode 0600), Secrets in clear."
-)
+@click.option("-f", "--file", type=ANY_PATH, help="Write there (mode 0600), Secrets in clear.")
 @click.option("--show-secrets", is_flag=True, help="Secrets in clear; on a terminal only.")
 @click.option("--show-managed-fields", is_flag=True, help="Keep metadata.managedFields.")
 @source_options

@@ -8,10 +8,11 @@ import click
 
 from drtool.cli._output import emit, output_option
 from drtool.cli._progress import shown
+from drtool.cli._types import ANY_PATH
 
 
 @click.command(epilog="Example: drtool hashkv snapshot.db --revision 1200")
-@click.argument("file", type=click.Path(readable=False, path_type=Path))
+@click.argument("file", type=ANY_PATH)
 @click.option("--revision", default=0, show_default="the newest", help="Hash the keys as of this revision.")
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from drtool.cli._output import emit, output_option, visible
+from drtool.cli._types import ANY_PATH
 from drtool.core.report import Severity, Status
 from drtool.host.root import Root
 
@@ -20,9 +21,7 @@ WORDS = {Status.PASSED: "ok", Status.SKIPPED: "-", Status.UNKNOWN: "unknown", St
 
 
 @click.command(epilog="Example: drtool preflight   or   drtool preflight --root /mnt/a --root /mnt/b")
-@click.option(
-    "--root", "roots", type=click.Path(readable=False, path_type=Path), multiple=True, help="A host's tree, or several."
-)
+@click.option("--root", "roots", type=ANY_PATH, multiple=True, help="A host's tree, or several.")
 @click.option("--fix", is_flag=True, help="Print the plan that puts right what has one right answer.")
 @click.option("--apply", is_flag=True, help="With --fix: carry the plan out, after the host's name is typed.")
 @click.option("--yes", is_flag=True, help="With --apply: do not ask.")

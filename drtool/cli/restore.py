@@ -11,6 +11,7 @@ from drtool.cli._output import columns, emit
 from drtool.cli._plan import plan_options
 from drtool.cli._progress import shown, size
 from drtool.cli._store import configured, store_options
+from drtool.cli._types import ANY_PATH
 from drtool.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     "--initial-advertise-peer-urls https://192.0.2.1:2380"
 )
 @click.argument("source", metavar="BACKUP|FILE", default="")
-@click.option(
-    "--to", "target", type=click.Path(readable=False, path_type=Path), help="A new or an empty directory; nothing else."
-)
+@click.option("--to", "target", type=ANY_PATH, help="A new or an empty directory; nothing else.")
 @click.option("--node", is_flag=True, help="This node's etcd, as a plan: see --apply.")
 @click.option("--members", default="", metavar="NAME=URL,...", help="With --node: every member that is restored.")
 @click.option("--join", default="", metavar="URL", help="With --node: empty this member and join it to that etcd.")

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from drtool.cli._output import emit, output_option
+from drtool.cli._types import ANY_PATH
 
 
 @click.command(epilog="Example: drtool resume")
 @click.argument("plan", default="", metavar="[PLAN]")
 @click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
-@click.option("--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), hidden=True)
+@click.option("--root", type=ANY_PATH, default=Path("/"), hidden=True)
 @output_option
 def command(plan: str, progress: bool, root: Path, output: str) -> None:
     """Goes on with a plan that was killed or interrupted, from the step it was at."""

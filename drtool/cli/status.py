@@ -9,6 +9,7 @@ import click
 
 from drtool.cli._output import columns, emit, output_option, visible
 from drtool.cli._progress import shown, size
+from drtool.cli._types import ANY_PATH
 
 if TYPE_CHECKING:
     from drtool.commands.status import Report
@@ -20,7 +21,7 @@ SHOWN = 10
 
 
 @click.command(epilog="Example: drtool status snapshot.db -o json")
-@click.argument("file", type=click.Path(readable=False, path_type=Path))
+@click.argument("file", type=ANY_PATH)
 @click.option("--progress", is_flag=True, help="Progress as lines where stderr is no terminal.")
 @output_option
 def command(file: Path, progress: bool, output: str) -> int:

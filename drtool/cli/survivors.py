@@ -10,6 +10,7 @@ import click
 from drtool.cli._output import columns, emit, visible
 from drtool.cli._plan import Answers, plan_options, present
 from drtool.cli._progress import shown
+from drtool.cli._types import ANY_PATH
 
 if TYPE_CHECKING:
     from snapshots.survivors import Survivor, Verdict
@@ -18,9 +19,7 @@ NONE_USABLE = 4
 
 
 @click.command(epilog="Example: drtool survivors /var/lib/etcd /mnt/cp-2/etcd /mnt/cp-3/etcd")
-@click.argument(
-    "directories", metavar="DIR...", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path)
-)
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=ANY_PATH)
 @click.option("--rebuild", is_flag=True, help="On the node with the newest data: make it a new cluster, as a plan.")
 @plan_options
 def command(directories: tuple[Path, ...], rebuild: bool, progress: bool, output: str, **options: Any) -> int:

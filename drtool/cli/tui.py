@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from drtool.cli._moment import Moment
+from drtool.cli._types import ANY_PATH, Moment
 from drtool.core.errors import UsageError
 
 ALTERNATE_SCREEN_OFF = "\x1b[?1049l\x1b[?25h\x1b[0m"
@@ -19,7 +19,7 @@ ALTERNATE_SCREEN_OFF = "\x1b[?1049l\x1b[?25h\x1b[0m"
 @click.option(
     "--root",
     "roots",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     multiple=True,
     help="A node's tree or unpacked bundle.",
 )

@@ -10,6 +10,7 @@ import click
 
 from drtool.cli._objects import SOURCE, from_option, namespace_options, opening, put, source_options, unmasked
 from drtool.cli._output import visible
+from drtool.cli._types import ANY_PATH
 from drtool.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 @namespace_options
 @click.option("-l", "--selector", default="", help="Only objects with these labels.")
 @click.option("--missing-in", metavar="SOURCE", help=f"Only what is missing there. {SOURCE}")
-@click.option(
-    "-f", "--file", type=click.Path(readable=False, path_type=Path), help="Write there (mode 0600), Secrets too."
-)
+@click.option("-f", "--file", type=ANY_PATH, help="Write there (mode 0600), Secrets too.")
 @click.option("--show-secrets", is_flag=True, help="Secrets too; on a terminal only.")
 @source_options
 def command(kinds: str, names: tuple[str, ...], file: Path | None, **options: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from drtool.cli._output import columns, emit, output_option
+from drtool.cli._types import ANY_PATH
 
 
 @click.command(epilog="Example: drtool undo --list")
@@ -15,7 +16,7 @@ from drtool.cli._output import columns, emit, output_option
 @click.option("--list", "listing", is_flag=True, help="Plans of this node, and what each moved aside, with sizes.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--progress", is_flag=True, help="A line for each step, also where stderr is no terminal.")
-@click.option("--root", type=click.Path(readable=False, path_type=Path), default=Path("/"), hidden=True)
+@click.option("--root", type=ANY_PATH, default=Path("/"), hidden=True)
 @output_option
 def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, output: str) -> None:
     """Takes back a plan that was carried out, newest step first; without PLAN, the newest one.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from drtool.cli._output import emit, output_option, visible
+from drtool.cli._types import ANY_PATH
 from drtool.host.root import Root
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--root",
     "roots",
-    type=click.Path(readable=False, path_type=Path),
+    type=ANY_PATH,
     multiple=True,
     help="A control plane's tree; again for others.",
 )

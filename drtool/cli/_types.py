@@ -1,10 +1,14 @@
-"""A time on the command line."""
+"""Types of what is given on the command line."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
+
+ANY_PATH = click.Path(readable=False, path_type=Path)
+"""Whether it may be read is for the command to say, with an exit status that tells it from wrong usage."""
 
 
 class Moment(click.ParamType[datetime]):
