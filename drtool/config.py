@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from drtool.core.errors import UsageError
+from drtool.host.reading import small
 
 PATH = Path("/etc/drtool/config.yaml")
 MAX_SIZE = 1 << 20
@@ -318,7 +319,7 @@ def _check_url(place: str, name: str, url: str, schemes: tuple[str, ...], exampl
 
 def _secret(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return small(path).decode().strip()
     except (OSError, UnicodeDecodeError) as gone:
         why = gone.strerror if isinstance(gone, OSError) else "no text"
         raise UsageError(f"{path}: {why}", "a ..._FILE variable or a systemd credential names it") from gone

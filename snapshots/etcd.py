@@ -22,6 +22,7 @@ import grpc
 from etcd3.etcdrpc import rpc_pb2
 
 from drtool.core.errors import DrtoolError
+from drtool.host.reading import small
 from snapshots import wire
 
 CALL_TIMEOUT = 10.0
@@ -318,7 +319,7 @@ def _credentials(access: EtcdAccess) -> grpc.ChannelCredentials:
         if path is None:
             return None
         try:
-            return path.read_bytes()
+            return small(path)
         except OSError as gone:
             raise DrtoolError(
                 f"{path}: {gone.strerror}", "etcd's client certificate, key and CA are needed to reach it"

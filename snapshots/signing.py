@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drtool.core.errors import CannotOpen, UsageError
+from drtool.host.reading import small
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -73,6 +74,6 @@ def verify(data: bytes, signature: bytes | None, trusted: Iterable[Ed25519Public
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return small(path)
     except OSError as gone:
         raise UsageError(f"{path}: {gone.strerror}") from gone

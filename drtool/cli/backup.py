@@ -59,7 +59,7 @@ def command(root: Path, progress: bool, output: str, **options: Any) -> int:
         with shown(progress) as listener:
             result = backup(config, held, Root(root.resolve()), pinned=bool(given["etcd.endpoints"]), listener=listener)
         outside.finished(result.record, stored=not result.spooled)
-    for line in _warnings(result):
+    for line in (*_warnings(result), *([f"no metrics: {outside.unwritten}"] if outside.unwritten else [])):
         click.echo(f"drtool: {line}", err=True)
     emit(_data(result, bool(config.recipients)), output, lambda: _summary(result))
     return 0 if result.good else NOT_VERIFIED

@@ -13,6 +13,7 @@ from drtool.config import Config
 from drtool.core.errors import CannotOpen, NotFound, UsageError
 from drtool.core.events import Listener, silent
 from drtool.host.passphrase import passphrase
+from drtool.host.reading import small
 from snapshots import bundle, catalog, inventory, seal, signing
 from snapshots.bundle import Bundle
 from snapshots.catalog import Backup, Part
@@ -102,7 +103,7 @@ def _open(held: Shelf, backup: Backup, part: Part, listener: Listener) -> Iterat
 
 def _text(path: str) -> str:
     try:
-        data = Path(path).read_bytes()
+        data = small(Path(path))
         return (_unlocked(data, path) if seal.locked(data) else data).decode()
     except OSError as gone:
         raise UsageError(f"{path}: {gone.strerror}", "it is the age identity that opens backups") from gone

@@ -18,6 +18,7 @@ import msgspec
 from drtool.config import Config
 from drtool.core.errors import CannotTell, Locked, NotFound
 from drtool.core.events import Listener, silent
+from drtool.host.reading import small
 from drtool.host.root import Root
 from snapshots import bolt, datadir, mvcc
 from snapshots.registry import encryption
@@ -152,7 +153,7 @@ def _secrets(how: Opening) -> Keys:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return small(path).decode()
     except OSError as gone:
         raise NotFound(f"{path}: {gone.strerror}", "it is the EncryptionConfiguration that opens values") from gone
     except UnicodeDecodeError as wrong:

@@ -32,10 +32,11 @@ LASTING = tuple(name for name in METRICS if name.startswith("last_success"))
 
 
 class Outside:
-    """Around one run: tells of its start, and of its end, good or bad."""
+    """Around one run: tells of its start, and of its end, good or bad. `unwritten` is why there are no metrics."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self.unwritten = ""
         self._began = time.monotonic()
         self._values: dict[str, float] = {}
         self._good = False
@@ -61,8 +62,10 @@ class Outside:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._ping("" if self._good else "/fail")
         if self._config.metrics_file:
-            with suppress(OSError, ValueError):
+            try:
                 self._write(Path(self._config.metrics_file))
+            except (OSError, ValueError) as wrong:
+                self.unwritten = f"{self._config.metrics_file}: {getattr(wrong, 'strerror', None) or wrong}"
         until = time.monotonic() + float(self._config.ping.timeout)
         for ping in self._pings:
             ping.join(max(until - time.monotonic(), 0.0))

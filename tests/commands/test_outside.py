@@ -89,3 +89,4 @@ def test_what_listens_outside_can_fail_nothing(tmp_path: Path, url: str) -> None
     config = Config(ping=Ping(url, Seconds(0.2)), metrics_file=str(tmp_path / "no/such/directory/x.prom"))
     with Outside(config) as outside:
         outside.finished(backup(NOW).record, stored=True)
+    assert outside.unwritten == f"{tmp_path}/no/such/directory/x.prom: No such file or directory"
