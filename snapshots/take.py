@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from drtool.core.errors import DrtoolError, Unsound
 from drtool.core.events import Listener, Progress, silent
+from drtool.host.beside import Begin
 from snapshots import bundle, catalog, figures, inventory, seal
 from snapshots.bundle import Bundle
 from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified
 from snapshots.etcd import Etcd, EtcdAccess, SnapshotBroken, Status
 from snapshots.stores.store import Store, StoreFailed
 from snapshots.stream.check import StreamCheck
+from snapshots.stream.tree import Kept
 from snapshots.transfer import Sending, gathered, plain_pieces
 
 if TYPE_CHECKING:
@@ -71,10 +73,13 @@ def take(
     seals: Seals,
     store: Store,
     backup_id: str,
+    begin: Begin[Kept, figures.Status],
     limits: Limits = Limits(),
     listener: Listener = silent,
 ) -> Record:
-    """The record as it was written. On any error nothing of the backup is left in the store, as far as it answers.
+    """The record as it was written; `begin` has the snapshot's pages settled while the backup is read back.
+
+    On any error nothing of the backup is left in the store, as far as it answers.
 
     Raises SnapshotBroken, EtcdUnreachable, EtcdRefused, Unsound (the db itself), StoreFailed, StoreDamages.
     """
@@ -86,8 +91,9 @@ def take(
         recipients.append(own.to_public())
     run = _Run(store, path, recipients, [own] if own is not None else [], listener)
     try:
-        db, found = _stream(source, run, limits)
+        db, checked = _stream(source, run, limits, begin)
         node = _store_bundle(source.bundle, run)
+        verified = _read_back([part for part in (db, node) if part is not None], run)
         record = Record(
             id=backup_id,
             cluster_id=f"{source.status.cluster_id:016x}",
@@ -104,15 +110,18 @@ def take(
             sealed_for=seals.recipients,
             read_back_key=own_public,
             drtool=version("drtool"),
-            **found,
+            verified=verified,
+            **figures_of(checked(), "the snapshot"),
         )
-        return _commit(record, _read_back(record, run), seals, store)
+        return _commit(record, seals, store)
     except BaseException:
         _clean(store, path)
         raise
 
 
-def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, Any]]:
+def _stream(
+    source: Source, run: _Run, limits: Limits, begin: Begin[Kept, figures.Status]
+) -> tuple[Part, Callable[[], figures.Status]]:
     name = f"db.{run.suffix}"
     check = StreamCheck("the snapshot")
     size, shown = source.status.db_size, 0.0
@@ -130,9 +139,9 @@ def _stream(source: Source, run: _Run, limits: Limits) -> tuple[Part, dict[str, 
                 run.listener(Progress("stream", check.size, size))
         whole(check)
         sizes = sealer.finish(check.whole_sha256)
-        found = figures_of(check.finish(), "the snapshot")  # while the last parts are sent
+        checked = check.finishing(begin)
         sending.finish()
-    return _part(name, sizes), found
+    return _part(name, sizes), checked
 
 
 def _store_bundle(held: Bundle | None, run: _Run) -> Part | None:
@@ -150,10 +159,10 @@ def _store_bundle(held: Bundle | None, run: _Run) -> Part | None:
     return _part(name, sizes)
 
 
-def _read_back(record: Record, run: _Run) -> Verified | None:
+def _read_back(parts: Iterable[Part], run: _Run) -> Verified | None:
     """None where the store does not let it be read now; StoreDamages where it gives other bytes."""
     try:
-        for part in record.parts:
+        for part in parts:
             with _ending(run.store, but=StoreFailed):
                 for _ in plain_pieces(run.store, run.path, part, run.keys, run.listener):
                     pass
@@ -166,11 +175,11 @@ def _read_back(record: Record, run: _Run) -> Verified | None:
     return Verified(datetime.now(UTC), opened=True)
 
 
-def _commit(record: Record, verified: Verified | None, seals: Seals, store: Store) -> Record:
+def _commit(record: Record, seals: Seals, store: Store) -> Record:
     """Signature, then the record: from that moment on the backup exists."""
     from msgspec.structs import replace
 
-    finished = replace(record, verified=verified, finished_at=datetime.now(UTC))
+    finished = replace(record, finished_at=datetime.now(UTC))
     if seals.signing_key is not None:
         from snapshots.signing import fingerprint
 

@@ -19,6 +19,7 @@ from drtool.config import Config
 from drtool.core.errors import Locked
 from drtool.core.events import Listener, silent
 from drtool.host import writing
+from drtool.host.beside import Begin, later
 from drtool.host.deadline import deadline
 from drtool.host.memory import one_arena
 from drtool.host.root import Root
@@ -26,9 +27,11 @@ from manifests.node import read
 from snapshots import catalog, inventory, lock, seal, signing
 from snapshots.catalog import Record
 from snapshots.choosing import choose
+from snapshots.figures import Status
 from snapshots.probe import probe
 from snapshots.stores.directory import DirectoryStore
 from snapshots.stores.store import KeyMissing, Store, StoreFailed
+from snapshots.stream.tree import Kept, settle
 from snapshots.take import Limits, Seals, Source, take
 
 ORPHAN_AGE = timedelta(days=1)
@@ -71,18 +74,19 @@ def backup(
     began = time.monotonic()
     one_arena()
     seals = _seals(config)
-    source = _source(config, root, pinned)
-    name = catalog.new_id(datetime.now(UTC), source.status.revision)
-    with _one_at_a_time(config) as waiting, deadline(float(config.timeouts.total), "the backup"):
-        run = _Run(config, shelf, source, seals, name, waiting, listener)
-        try:
-            result = run.into_store()
-        except StoreFailed as failed:
-            # Another name: where only the store's last answer was lost, the first one may lie there, whole.
-            run = replace(run, name=catalog.new_id(datetime.now(UTC), source.status.revision))
-            result = run.into_spool(failed)
-        if result.good:
-            _remember(config, result.record)
+    with later(settle) as begin:  # before etcd is asked: gRPC's threads forbid a fork
+        source = _source(config, root, pinned)
+        name = catalog.new_id(datetime.now(UTC), source.status.revision)
+        with _one_at_a_time(config) as waiting, deadline(float(config.timeouts.total), "the backup"):
+            run = _Run(config, shelf, source, seals, name, waiting, listener, begin)
+            try:
+                result = run.into_store()
+            except StoreFailed as failed:
+                # Another name: where only the store's last answer was lost, the first one may lie there, whole.
+                run = replace(run, name=catalog.new_id(datetime.now(UTC), source.status.revision))
+                result = run.into_spool(failed)
+            if result.good:
+                _remember(config, result.record)
     return replace(result, seconds=time.monotonic() - began)
 
 
@@ -111,6 +115,7 @@ class _Run:
     name: str
     waiting: DirectoryStore | None
     listener: Listener
+    begin: Begin[Kept, Status]
 
     @property
     def cluster(self) -> str:
@@ -163,7 +168,7 @@ class _Run:
 
     def _take(self, store: Store) -> Record:
         limits = Limits(float(self.config.timeouts.stall), float(self.config.timeouts.total))
-        return take(self.source, self.seals, store, self.name, limits, self.listener)
+        return take(self.source, self.seals, store, self.name, self.begin, limits, self.listener)
 
     def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> None:
         """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day."""

@@ -2,20 +2,23 @@
 
 A child is forked, so that it reads the same mapping; its result comes back through a pipe (marshal: numbers, bytes,
 tuples, dicts, sets). Where forking is not safe or of no use (other threads, one core), the work is done when its
-result is asked for.
+result is asked for. Work that comes when there are other threads already has its child forked before (`later`).
 """
 
 from __future__ import annotations
 
 import marshal
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+Given = TypeVar("Given")
 Outcome = TypeVar("Outcome")
+Begin: TypeAlias = Callable[[Given], Callable[[], Outcome]]
 
 
 def possible() -> bool:
@@ -45,9 +48,64 @@ def beside(work: Callable[[], Outcome], worth: bool = True) -> Iterator[Callable
         try:
             yield lambda: _result(pipe.read(), work)
         finally:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            _end(child)
+
+
+def at_once(work: Callable[[Given], Outcome]) -> Begin[Given, Outcome]:
+    """As `later`, in this process."""
+    return lambda given: lambda: work(given)
+
+
+@contextmanager
+def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
+    """Yields what begins the work in a child that waits for it, and then gives what waits for the result.
+
+    What is given and the result can be pickled. What fails there is done again here, and so is all work but the first.
+    The child is gone when the block ends, and where its parent is killed.
+    """
+    if not possible():
+        yield at_once(work)
+        return
+    receiving, sending = os.pipe()
+    taking, giving = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(giving)
+        _work(lambda: _given(work, taking), receiving, sending)
+    os.close(sending)
+    os.close(taking)
+    with os.fdopen(receiving, "rb") as results, os.fdopen(giving, "wb") as pipe:
+
+        def begin(given: Given) -> Callable[[], Outcome]:
+            if pipe.closed:
+                return lambda: work(given)
+            with suppress(BrokenPipeError), pipe:
+                pickle.dump(given, pipe)
+            return lambda: _unpickled(results.read(), lambda: work(given))
+
+        try:
+            yield begin
+        finally:
+            _end(child)
+
+
+def _given(work: Callable[[Given], Outcome], taking: int) -> bytes:
+    with os.fdopen(taking, "rb") as pipe:
+        return pickle.dumps(work(pickle.load(pipe)))  # noqa: S301 - from our own parent
+
+
+def _unpickled(data: bytes, work: Callable[[], Outcome]) -> Outcome:
+    try:
+        found: Outcome = pickle.loads(marshal.loads(data))  # noqa: S301, S302 - from our own child
+    except (EOFError, ValueError, TypeError):
+        return work()
+    return found
+
+
+def _end(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def _work(work: Callable[[], Any], receiving: int, sending: int) -> None:

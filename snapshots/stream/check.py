@@ -15,9 +15,11 @@ pages that are still arriving.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from operator import sub
 
 from drtool.core.errors import Unsound
+from drtool.host.beside import Begin, at_once
 from snapshots import bolt as bbolt
 from snapshots import wire
 from snapshots.bolt import (
@@ -38,7 +40,7 @@ from snapshots.figures import Fault, Status, Structure
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
 from snapshots.stream.leaves import leaves, take
 from snapshots.stream.rows import MEMORY, NOTHING, Pages, Revisions, filled
-from snapshots.stream.tree import settle
+from snapshots.stream.tree import Kept, settle
 from snapshots.trailer import Trailer
 
 BATCH = 1 << 20
@@ -93,13 +95,18 @@ class StreamCheck:
 
     def finish(self) -> Status:
         """What `figures.status` would say of the file, but for the most rewritten keys, whose names are not kept."""
+        return self.finishing(at_once(settle))()
+
+    def finishing(self, begin: Begin[Kept, Status]) -> Callable[[], Status]:
+        """As `finish`, where `begin` has what is kept of the pages settled beside other work."""
         self._look(final=True)
         whole = self.meta is not None and self._position >= self.meta.pages
         if self.meta is None or not whole:
             where = self._position
             reason = f"the stream ended before it: {self.size} bytes" if self.meta else "neither meta page is valid"
-            return Status(Structure((Fault(where, reason),), self._valid), None, None, self.trailer)
-        return settle(self.bolt, self.pages, self.revisions, self.trailer)
+            broken = Status(Structure((Fault(where, reason),), self._valid), None, None, self.trailer)
+            return lambda: broken
+        return begin(Kept(self.bolt, self.pages, self.revisions, self.trailer))
 
     @property
     def bolt(self) -> Bolt:

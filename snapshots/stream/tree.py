@@ -32,6 +32,16 @@ KEYS_AT_ONCE = (1 << 19) // 3
 """User keys are gone through in as many rounds as keep a dict of them below this, where its table would double."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a StreamCheck has when the stream has ended: metas, pages, and whether the trailing hash holds."""
+
+    bolt: Bolt
+    pages: Pages
+    revisions: Revisions
+    trailer: bool | None
+
+
 @dataclass(slots=True)
 class Walk:
     """`leaves` are the rows of the leaves of bucket `key`, in key order; `small` has the pairs of the other buckets."""
@@ -73,9 +83,10 @@ class SmallBuckets:
         return self.name
 
 
-def settle(bolt: Bolt, pages: Pages, revisions: Revisions, trailer: bool | None) -> Status:
+def settle(kept: Kept) -> Status:
     """Never raises for what the bytes held."""
-    walk = Walk(bolt, pages, revisions, bytearray(bolt.meta.pages))
+    bolt = kept.bolt
+    walk = Walk(bolt, kept.pages, kept.revisions, bytearray(bolt.meta.pages))
     walk.seen[0:2] = b"\1\1"
     _descend(walk, bolt.meta.root, None, None)
     for name, (bucket, over) in walk.buckets.items():
@@ -90,7 +101,7 @@ def settle(bolt: Bolt, pages: Pages, revisions: Revisions, trailer: bool | None)
         if name == b"key":
             walk.newest = walk.previous or b""
     _check_freelist(walk)
-    return _status(walk, trailer)
+    return _status(walk, kept.trailer)
 
 
 def _descend(walk: Walk, number: int, low: bytes | None, high: bytes | None, depth: int = 0) -> None:

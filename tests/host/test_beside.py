@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import Unsound
-from drtool.host.beside import beside, possible
+from drtool.host.beside import beside, later, possible
+from tests.eventually import eventually
 
 
 def test_a_result_comes_from_another_process() -> None:
@@ -55,3 +59,50 @@ def test_with_other_threads_nothing_is_forked() -> None:
     finally:
         release.set()
         other.join()
+
+
+def counted(text: str) -> tuple[int, int]:
+    if not text:
+        raise Unsound("nothing")
+    return os.getpid(), len(text)
+
+
+def test_work_that_comes_later_is_done_in_a_child_once() -> None:
+    before = children()
+    alone = possible()
+    with later(counted) as begin:
+        first, second = begin("abc"), begin("ab")
+        assert first()[1] == 3
+        assert second() == (os.getpid(), 2)
+    with later(counted) as begin:
+        release = threading.Event()
+        other = threading.Thread(target=release.wait)
+        other.start()
+        assert (begin("abc")()[0] != os.getpid()) == alone
+        release.set()
+        other.join()
+    with later(counted) as begin, pytest.raises(Unsound):
+        begin("")()
+    with pytest.raises(KeyError), later(counted):
+        raise KeyError
+    assert children() <= before
+
+
+def test_what_waits_for_work_ends_with_its_parent(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, signal
+from drtool.host.beside import later
+with later(len):
+    pathlib.Path({str(tmp_path / "children")!r}).write_text(
+        pathlib.Path(f"/proc/{{os.getpid()}}/task/{{os.getpid()}}/children").read_text())
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode == -signal.SIGKILL
+    for child in (tmp_path / "children").read_text().split():
+        eventually(lambda child=child: not Path(f"/proc/{child}").exists() or is_zombie(child), "the child has ended")
+
+
+def is_zombie(child: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
