@@ -183,8 +183,7 @@ class DrtoolApp(App[None]):
 
     def report(self) -> Report | None:
         """What was asked for last; with the probes' answers as soon as they are in."""
-        files, probed = self.session.known("check"), self.session.known("probed")
-        newest = _newer(files, probed)
+        newest: Known[Report] = _newer(self.session.known("check"), self.session.known("probed"))
         return newest.value
 
     def glance(self) -> Glance | None:

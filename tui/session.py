@@ -43,7 +43,7 @@ class Session:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _known: dict[str, Known[Any]] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
-    _learned: threading.Condition = field(default_factory=threading.Condition)
+    _news: threading.Condition = field(default_factory=threading.Condition)
 
     def known(self, name: str) -> Known[Any]:
         """What is known now; asks in a thread of its own the first time."""
@@ -55,7 +55,7 @@ class Session:
         return self._known.get(name, Known())
 
     def ask(self, name: str, again: bool = False) -> None:
-        with self._learned:
+        with self._news:
             if name not in self.questions or (name in self._asked and not again):
                 return
             self._asked.add(name)
@@ -64,8 +64,8 @@ class Session:
     def wait(self, name: str, seconds: float) -> None:
         """Asks, and gives the answer that long."""
         self.ask(name)
-        with self._learned:
-            self._learned.wait_for(lambda: name in self._known, seconds)
+        with self._news:
+            self._news.wait_for(lambda: name in self._known, seconds)
 
     def was_asked(self, name: str) -> bool:
         return name in self._asked
@@ -80,9 +80,9 @@ class Session:
             problem = error.strerror or str(error)
         except Exception as error:  # noqa: BLE001 - a screen says what went wrong instead of taking the program down
             problem = f"{type(error).__name__}: {error}"
-        with self._learned:
+        with self._news:
             self._known[name] = Known(value, self.clock(), asked, problem)
-            self._learned.notify_all()
+            self._news.notify_all()
         self.changed(name)
 
     def close(self) -> None:

@@ -42,11 +42,11 @@ def beside(work: Callable[[], Outcome], worth: bool = True) -> Iterator[Callable
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        _work(work, receiving, sending)
+        _work(work, marshal.dumps, receiving, sending)
     os.close(sending)
     with os.fdopen(receiving, "rb") as pipe:
         try:
-            yield lambda: _result(pipe.read(), work)
+            yield lambda: _result(pipe.read(), marshal.loads, work)
         finally:
             _end(child)
 
@@ -71,7 +71,7 @@ def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
     child = os.fork()
     if child == 0:
         os.close(giving)
-        _work(lambda: _given(work, taking), receiving, sending)
+        _work(lambda: _given(work, taking), pickle.dumps, receiving, sending)
     os.close(sending)
     os.close(taking)
     with os.fdopen(receiving, "rb") as results, os.fdopen(giving, "wb") as pipe:
@@ -81,7 +81,7 @@ def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
                 return lambda: work(given)
             with suppress(BrokenPipeError), pipe:
                 pickle.dump(given, pipe)
-            return lambda: _unpickled(results.read(), lambda: work(given))
+            return lambda: _result(results.read(), pickle.loads, lambda: work(given))
 
         try:
             yield begin
@@ -89,17 +89,9 @@ def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
             _end(child)
 
 
-def _given(work: Callable[[Given], Outcome], taking: int) -> bytes:
+def _given(work: Callable[[Given], Outcome], taking: int) -> Outcome:
     with os.fdopen(taking, "rb") as pipe:
-        return pickle.dumps(work(pickle.load(pipe)))  # noqa: S301 - from our own parent
-
-
-def _unpickled(data: bytes, work: Callable[[], Outcome]) -> Outcome:
-    try:
-        found: Outcome = pickle.loads(marshal.loads(data))  # noqa: S301, S302 - from our own child
-    except (EOFError, ValueError, TypeError):
-        return work()
-    return found
+        return work(pickle.load(pipe))  # noqa: S301 - from our own parent
 
 
 def _end(child: int) -> None:
@@ -108,12 +100,12 @@ def _end(child: int) -> None:
     os.waitpid(child, 0)
 
 
-def _work(work: Callable[[], Any], receiving: int, sending: int) -> None:
+def _work(work: Callable[[], Any], dump: Callable[[Any], bytes], receiving: int, sending: int) -> None:
     """Never returns: nothing of the parent's may run twice."""
     status = 1
     try:
         os.close(receiving)
-        data = marshal.dumps(work())
+        data = dump(work())
         with os.fdopen(sending, "wb") as pipe:
             pipe.write(data)
         status = 0
@@ -121,10 +113,9 @@ def _work(work: Callable[[], Any], receiving: int, sending: int) -> None:
         os._exit(status)
 
 
-def _result(data: bytes, work: Callable[[], Outcome]) -> Outcome:
+def _result(data: bytes, load: Callable[[bytes], Outcome], work: Callable[[], Outcome]) -> Outcome:
     """A whole object or, where the child fell over, the same work here, so that its error is raised here too."""
     try:
-        found: Outcome = marshal.loads(data)  # noqa: S302 - from our own child
-    except (EOFError, ValueError, TypeError):
+        return load(data)
+    except (EOFError, ValueError, TypeError, pickle.UnpicklingError):
         return work()
-    return found
