@@ -13,6 +13,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -44,8 +45,9 @@ def main() -> None:
     data = prepared(given.directory, given.megabytes)
     recipient = throwaway()[1]
     with (
+        tempfile.TemporaryDirectory(dir=given.directory, prefix="weed-") as store,  # a gigabyte a round: never left
         scratch.running(data, extra=FLAGS) as etcd,
-        scratch_s3.running(given.directory / f"weed-{os.getpid()}") as s3,
+        scratch_s3.running(Path(store)) as s3,
     ):
         os.environ.pop("AWS_CA_BUNDLE", None)  # the rclone of some distributions stumbles over it
         os.environ.update(s3.environment())

@@ -67,7 +67,15 @@ class Session:
 
 
 def main() -> None:
-    tree = sys.argv[1] if len(sys.argv) > 1 else made_tree()
+    if len(sys.argv) > 1:
+        measure(sys.argv[1])
+        return
+    with tempfile.TemporaryDirectory(prefix="drtool-bench-") as tree:
+        make(Path(tree))
+        measure(tree)
+
+
+def measure(tree: str) -> None:
     program = [sys.executable, "-m", "drtool.cli", "tui", "--root", tree, "--at", "2026-12-15T00:00:00Z"]
     bare = [time_of([sys.executable, "-c", "pass"]) for _ in range(ROUNDS)]
     paints: list[float] = []
@@ -90,16 +98,14 @@ def main() -> None:
     print(f"less, a line  {less(tree):6.0f} bytes")
 
 
-def made_tree() -> str:
+def make(tree: Path) -> None:
     from datetime import UTC, datetime
 
     from manifests.kubeadm import Design, kernel_addresses, lay
 
-    directory = tempfile.mkdtemp(prefix="drtool-bench-")
-    lay(Path(directory), Design(), datetime(2026, 11, 30, tzinfo=UTC))
+    lay(tree, Design(), datetime(2026, 11, 30, tzinfo=UTC))
     for path, text in kernel_addresses("192.0.2.120").items():
-        (Path(directory) / path.lstrip("/")).write_text(text)
-    return directory
+        (tree / path.lstrip("/")).write_text(text)
 
 
 def time_of(command: list[str]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -29,10 +30,9 @@ class Running:
 
     def lines(self) -> list[str]:
         """What it has printed by now."""
-        end = self._file.tell()
-        self._file.seek(0)
-        data = self._file.read()
-        self._file.seek(max(end, len(data)))
+        # by position: the process writes through the same open file, and a seek here would move its next line
+        file = self._file.fileno()
+        data = os.pread(file, os.fstat(file).st_size, 0)
         return data.decode("utf-8", "replace").splitlines()
 
     def close(self) -> None:

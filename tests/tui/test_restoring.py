@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from snapshots.etcd import Etcd
 from snapshots.seal import throwaway
 from tests.tui.test_app import text, until
 from tui.app import DrtoolApp
-from tui.screens.output import Output
 
 
 @pytest.fixture
@@ -47,16 +47,11 @@ def play(root: Root, journey: Callable[[DrtoolApp, Pilot[None]], Awaitable[None]
     asyncio.run(run())
 
 
-async def ended(app: DrtoolApp, pilot: Pilot[None]) -> str:
-    """What the command that was just started printed."""
-
-    def over() -> bool:
-        screen = app.screen
-        return isinstance(screen, Output) and screen.running.status() is not None
-
-    await until(pilot, over, "the end of the command")
-    await pilot.pause(0.4)
-    assert line(app, "#head").endswith(": done"), text(app)
+async def ended(app: DrtoolApp, pilot: Pilot[None], state: str = "done") -> str:
+    """What the command that was just started printed, once the screen says that it is over."""
+    over = re.compile(r": (done|exit status -?\d+)$")
+    await until(pilot, lambda: over.search(line(app, "#head")) is not None, "the end of the command")
+    assert line(app, "#head").endswith(f": {state}"), text(app)
     return text(app)
 
 
@@ -124,7 +119,7 @@ def test_from_a_lost_object_to_its_yaml(node: ScratchNode) -> None:
         await pilot.press("slash", *"configmaps", "enter", "enter")
         await until(pilot, lambda: name in text(app), "the objects")
         await pilot.press("escape", "slash", *name, "enter", "d")
-        assert f"- ConfigMap {name}" in await ended_differing(app, pilot)
+        assert f"- ConfigMap {name}" in await ended(app, pilot, "exit status 1")  # there are differences
         await pilot.press("escape", "u")
         written = await ended(app, pilot)
         assert "kind: ConfigMap" in written
@@ -132,15 +127,3 @@ def test_from_a_lost_object_to_its_yaml(node: ScratchNode) -> None:
         assert f"namespace: {namespace}" in written
 
     play(node.root, journey)
-
-
-async def ended_differing(app: DrtoolApp, pilot: Pilot[None]) -> str:
-    """`diff` ends with 1 where there are differences."""
-
-    def over() -> bool:
-        screen = app.screen
-        return isinstance(screen, Output) and screen.running.status() == 1
-
-    await until(pilot, over, "differences")
-    await pilot.pause(0.4)
-    return text(app)

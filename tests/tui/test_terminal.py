@@ -18,6 +18,7 @@ from drtool.commands.practice import STOPPED
 from drtool.commands.rehearsal import Handover, rehearse
 from drtool.commands.scenarios import Scenario, Stage
 from tests.builders.tree import laid
+from tests.eventually import eventually
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
@@ -93,10 +94,19 @@ def program(root: Path, *more: str) -> str:
     return "NO_COLOR=1 TERM=linux DRTOOL_STORE_URL=file:///nonexistent " + shlex.join(words)
 
 
+def left_as(file: Path) -> str:
+    """Shell words that keep what the terminal is set to: the file is there once it is whole."""
+    return f"stty -a > {file}.part; mv {file}.part {file}; sleep 60"
+
+
+def told(file: Path) -> str:
+    return eventually(lambda: file.exists() and file.read_text(), f"{file} is written") or ""
+
+
 def test_an_outage_at_80_by_24_without_colour(terminal: Terminal, tmp_path: Path) -> None:
     tree = laid(tmp_path / "node")
     tree.addresses("192.0.2.120")
-    terminal.start(program(tree.root) + f"; stty -a > {tmp_path}/after; sleep 30")
+    terminal.start(f"{program(tree.root)}; {left_as(tmp_path / 'after')}")
     screen = terminal.until("This node's address 192.0.2.111 is gone; it has 192.0.2.120")
     assert screen.splitlines()[0].startswith("cp-1: This node's address")
     assert all(len(line) <= 80 for line in screen.splitlines())
@@ -108,16 +118,13 @@ def test_an_outage_at_80_by_24_without_colour(terminal: Terminal, tmp_path: Path
     terminal.until("Checks (")
     assert "\x1b" not in terminal.screen()
     terminal.keys("q")
-    end = time.monotonic() + 30
-    while not (tmp_path / "after").exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    assert " echo " in (tmp_path / "after").read_text()
+    assert " echo " in told(tmp_path / "after")
 
 
 @pytest.mark.parametrize("name", ["TERM", "HUP"])
 def test_the_terminal_is_restored_after_a_signal(terminal: Terminal, tmp_path: Path, name: str) -> None:
     tree = laid(tmp_path / "node")
-    terminal.start(f"{program(tree.root)}; echo back again; stty -a > {tmp_path}/after; sleep 30")
+    terminal.start(f"{program(tree.root)}; echo back again; {left_as(tmp_path / 'after')}")
     terminal.until("no cause of an outage found")
     found = subprocess.run(["pgrep", "-f", f"drtool.cli tui --root {tree.root}"], capture_output=True, text=True)
     pids = [int(pid) for pid in found.stdout.split() if "python" in Path(f"/proc/{pid}/comm").read_text()]
@@ -125,4 +132,4 @@ def test_the_terminal_is_restored_after_a_signal(terminal: Terminal, tmp_path: P
     os.kill(pids[-1], signal.Signals[f"SIG{name}"])
     screen = terminal.until("back again")
     assert "no cause of an outage found" not in screen
-    assert " echo " in (tmp_path / "after").read_text()
+    assert " echo " in told(tmp_path / "after")
