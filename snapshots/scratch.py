@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -20,6 +21,7 @@ from drtool.core.errors import DrtoolError, NotFound
 STOP_TIMEOUT = 20.0
 FATAL = re.compile(r'^F\d{4} |"level":"(?:fatal|panic)"|^panic: ')
 """As glog (SeaweedFS), zap (etcd) and Go itself write it."""
+LONGEST = 600
 PORTS = (12000, 32000)
 
 
@@ -244,5 +246,10 @@ def _pairs(extra: Sequence[str]) -> dict[str, str]:
 def last_words(log: Path) -> str:
     """Why a program ended, for an error: the log itself goes with the scratch directory."""
     lines = log.read_text(errors="replace").strip().splitlines()
-    fatal = [line for line in lines if FATAL.search(line)]  # others may be written while it ends
-    return (fatal or lines or ["it said nothing"])[-1][-600:]
+    fatal = next(filter(FATAL.search, lines), "")  # the first: zap's own, before Go's panic; others come while it ends
+    line = fatal or [*lines[-1:], "it said nothing"][0]
+    with suppress(ValueError):
+        entry = json.loads(line)
+        said = [str(entry[key]) for key in ("msg", "error") if key in entry] if isinstance(entry, dict) else []
+        line = ": ".join(said) or line
+    return line[-LONGEST:]

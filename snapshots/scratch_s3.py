@@ -83,7 +83,7 @@ def running(directory: Path, bucket: str = "backups") -> Iterator[Server]:
         "-s3.port.lance=0",
         "-master.volumeSizeLimitMB=1024",
         "-volume.max=20",
-        "-volume.minFreeSpace=16MiB",  # its own is 1 % of the disk: on a large one it refuses writes with gigabytes free
+        "-volume.minFreeSpace=16MiB",  # it would refuse to write on the last 1 % of a disk, however large
         *(f"-{name}.port={ports[name]}" for name in names),
         *(f"-{name}.port.grpc={ports[f'{name}.grpc']}" for name in names),
     ]

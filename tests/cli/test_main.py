@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from drtool.core import errors
 from tests.builders import etcd_db
 from tests.builders.tree import laid
+from tests.small_disk import small_disk
 
 RUN = [sys.executable, "-m", "drtool.cli"]
 
@@ -120,26 +120,13 @@ def test_interrupted(number: signal.Signals, status: int, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_named_and_nothing_half_written_stays(tmp_path: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_named_and_nothing_half_written_stays(tmp_path: Path) -> None:
     tree = laid(tmp_path / "node")
-    done = drtool("collect", "--root", str(tree.root), "-f", str(small_disk / "bundle.tar.gz"))
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"drtool: {small_disk}/bundle.tar.gz: No space left on device\n  free some space")
-    assert list(small_disk.iterdir()) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Room for one page."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", place], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
+    with small_disk(tmp_path / "small", "4k") as small:
+        done = drtool("collect", "--root", str(tree.root), "-f", str(small / "bundle.tar.gz"))
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"drtool: {small}/bundle.tar.gz: No space left on device\n  free some space")
+        assert list(small.iterdir()) == []
 
 
 BROKEN = """

@@ -26,6 +26,7 @@ from drtool.commands.scratch_node import ScratchNode, lay_scratch
 from drtool.config import Config, Spool, StoreConfig
 from drtool.core.errors import NotFound, UsageError
 from snapshots import seal
+from tests.small_disk import small_disk
 
 
 @pytest.fixture(scope="module")
@@ -168,27 +169,14 @@ def test_a_port_that_was_taken_meanwhile(held: Shelf, scratch_space: Path, monke
     assert list(scratch_space.iterdir()) == []
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Room for 96 KiB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", place], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
-    try:
-        monkeypatch.setattr("tempfile.tempdir", str(place))
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
-
-
-def test_no_space(held: Shelf, small_disk: Path) -> None:
-    found = drill(held, choose(held, ""), Wish())
-    assert found.failed.startswith("fetch, open, write: "), found.failed
-    assert "No space left on device" in found.failed
-    assert choose(held, "").good
-    assert list(small_disk.iterdir()) == []
+def test_no_space(held: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with small_disk(tmp_path / "small", "96k") as small:
+        monkeypatch.setattr("tempfile.tempdir", str(small))
+        found = drill(held, choose(held, ""), Wish())
+        assert found.failed.startswith("fetch, open, write: "), found.failed
+        assert "No space left on device" in found.failed
+        assert choose(held, "").good
+        assert list(small.iterdir()) == []
 
 
 def test_kept_where_that_was_asked_for(held: Shelf, scratch_space: Path) -> None:
