@@ -6,28 +6,18 @@ one region. Nothing is taken where anything is unusual: survey then goes pair by
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from itertools import compress, count, islice, repeat
-from operator import itemgetter, le, lt, ne, or_, sub
-from re import Match
-from typing import cast
+from itertools import islice
+from operator import itemgetter, le, lt, sub
 
-from snapshots.bolt import Data
 from snapshots.crc import crc32c
 from snapshots.leafgroups import Group, group
-from snapshots.mvcc import NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, checked_user_key
+from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_keys
 from snapshots.tally import REVISION_SHIFT, Survey
 from snapshots.wire import Malformed
 
 SEPARATOR = ord("_")
 REVISION = 1 << REVISION_SHIFT
-PLAIN = re.compile(
-    rb"\x0a([\x01-\x7f])([\x20-\x7e]{1,127})%b\x2a([\x00-\x7f]|[\x80-\xff][\x01-\x7f])" % NUMBERS.pattern
-)
-"""A KeyValue up to its value: the size of the key, the key of printable ASCII, the size of the value."""
-UNLIKE = cast("Match[bytes]", PLAIN.match(b"\x0a\x01-\x2a\x00"))
-"""In place of none; no KeyValue of a file ends where its value would."""
 
 
 def take_leaves(walk: Survey, numbers: tuple[int, ...], lows: list[bytes], highs: list[bytes | None]) -> bool:
@@ -64,7 +54,7 @@ def _count(walk: Survey, revisions: list[bytes], starts: list[int], ends: list[i
     if TOMBSTONE_SIZE in sizes and {key[17:] for key in revisions} - {b"", b"t"}:
         return False
     try:
-        keys = _user_keys(data, starts, ends)
+        keys = checked_user_keys(data, starts, ends)
     except Malformed:
         return False
     stored, dead = walk.stored, walk.dead
@@ -80,34 +70,10 @@ def _count(walk: Survey, revisions: list[bytes], starts: list[int], ends: list[i
     return True
 
 
-def _user_keys(data: Data, starts: list[int], ends: list[int]) -> list[bytes]:
-    """The key of each KeyValue, and that it is one. Raises Malformed; see mvcc.checked_user_key.
-
-    One look at each is enough for most; the others (deletions, leases, odd keys, large values) are taken one by one.
-    """
-    matches = list(map(PLAIN.match, repeat(data), starts))
-    found = [match or UNLIKE for match in matches] if None in matches else cast("list[Match[bytes]]", matches)
-    sizes, plain, values = zip(*map(Match.groups, found), strict=True)
-    written, keys = _varints().get, list(plain)
-    of_keys = (*map(written, map(len, keys)),)
-    of_values = (*map(written, map(sub, ends, map(Match.end, found))),)
-    if sizes != of_keys or values != of_values:
-        unlike = map(or_, map(ne, sizes, of_keys), map(ne, values, of_values))
-        for place in compress(count(), unlike):
-            keys[place] = checked_user_key(data, starts[place], ends[place])
-    return keys
-
-
 @cache
 def _once() -> dict[int, int]:
     """What `stored` counts for one revision of that size: the same objects for all keys, which are many."""
     return {size: REVISION + size for size in range(0x4000)}
-
-
-@cache
-def _varints() -> dict[int, bytes]:
-    """The sizes of values as they are written."""
-    return {size: bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7)) for size in range(0x4000)}
 
 
 def _take(walk: Survey, found: Group) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,6 +118,28 @@ def checked_user_key(data: Data, start: int, end: int) -> bytes:
         if stop <= end and rest_is_decodable(data, stop, end):
             return data[start + 2 : stop]
     return decode_key_value(data[start:end]).key
+
+
+def checked_user_keys(data: Data, starts: Iterable[int], ends: Iterable[int]) -> list[bytes]:
+    """`checked_user_key` of each, with a key and a value of usual sizes read in place. Raises Malformed."""
+    match = NUMBERS.match
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        size = data[start + 1] if end - start > 1 and data[start] == KEY_TAG else 0x80
+        stop = start + 2 + size
+        numbers = match(data, stop) if size < 0x80 else None
+        at = numbers.end() if numbers else end
+        if at + 2 < end and data[at] == VALUE_TAG:
+            low, high = data[at + 1], data[at + 2]
+            if low < 0x80:
+                at += 2 + low
+            elif high < 0x80:
+                at += 3 + (low & 0x7F) + (high << 7)
+            if at == end:
+                found.append(data[start + 2 : stop])
+                continue
+        found.append(checked_user_key(data, start, end))
+    return found
 
 
 def rest_is_decodable(data: Data, start: int, end: int) -> bool:

@@ -50,6 +50,8 @@ class Pipe:
 
     def read(self, size: int = -1) -> bytes:
         """One to `size` bytes (a whole piece when negative), or b"" at the end. Not for two readers."""
+        if size < 0 and not self._current:
+            return self._next()
         if not self._current:
             self._current = memoryview(self._next())
         cut = len(self._current) if size < 0 else min(size, len(self._current))

@@ -7,7 +7,6 @@ a file, so the record that names the sealed bytes by their sha256 is signed.
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ LEVEL = 1
 """On etcd data 3 takes half as long again and gains a few percent at most."""
 GATHER = 256 << 10
 OPENED = 1 << 20
-MAX_WORKERS = 4
 LOCKED = (b"age-encryption.org/v1\n", b"-----BEGIN AGE ENCRYPTED FILE-----")
 Sink = Callable[[bytes], object]
 
@@ -96,75 +94,67 @@ def throwaway() -> tuple[Any, str]:
 class Sealer:
     """Takes plain bytes by `write`, gives sealed ones to `sink` in pieces of at least 64 KiB but the last.
 
-    `sink` is called from one other thread where there are recipients. Use it as a context manager; leaving it with an
-    error ends the thread. An error of `sink` comes out of `write` or `finish`.
+    `sink` is called from one other thread, which compresses and encrypts too. Use it as a context manager; leaving it
+    with an error ends the thread. An error of `sink` comes out of `write` or `finish`.
     """
 
     def __init__(self, recipients: list[Any], sink: Sink, hashed_elsewhere: bool = False) -> None:
         self._plain, self._sealed = None if hashed_elsewhere else hashlib.sha256(), hashlib.sha256()
         self._plain_size = self._sealed_size = 0
         self._sink = sink
-        self._compressor = zstd.ZstdCompressor(
-            options={
-                zstd.CompressionParameter.compression_level: LEVEL,
-                zstd.CompressionParameter.checksum_flag: 1,
-                zstd.CompressionParameter.nb_workers: _workers(),
-            }
-        )
-        self._pipe: Pipe | None = None
-        if recipients:
-            self._pipe = Pipe()
-            self._thread = threading.Thread(
-                target=self._encrypt, args=(self._pipe, recipients), name="age", daemon=True
-            )
-            self._thread.start()
+        self._pipe = Pipe()
+        self._thread = threading.Thread(target=self._seal, args=(recipients,), name="seal", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Sealer:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
-        if self._pipe is not None:
-            self._pipe.fail(error or Abandoned())
-            self._thread.join()
+        self._pipe.fail(error or Abandoned())
+        self._thread.join()
 
-    def write(self, piece: bytes | memoryview) -> None:
+    def write(self, piece: bytes) -> None:
         if self._plain is not None:
             self._plain.update(piece)
         self._plain_size += len(piece)
-        self._pass_on(self._compressor.compress(piece))
+        self._pipe.write(piece)
 
     def finish(self, plain_sha256: str = "") -> Sizes:
         """Ends the stream; every sealed byte has gone through `sink` when this returns.
 
         `plain_sha256` is for a caller that has hashed the plain bytes itself.
         """
-        self._pass_on(self._compressor.flush())
-        if self._pipe is not None:
-            self._pipe.close()
-            self._thread.join()
-            self._pipe.write(b"")  # raises what the thread met
+        self._pipe.close()
+        self._thread.join()
+        self._pipe.write(b"")  # raises what the thread met
         plain = plain_sha256 if self._plain is None else self._plain.hexdigest()
         return Sizes(self._plain_size, plain, self._sealed_size, self._sealed.hexdigest())
-
-    def _pass_on(self, compressed: bytes) -> None:
-        if not compressed:
-            return
-        if self._pipe is None:
-            self._out(compressed)
-        else:
-            self._pipe.write(compressed)
 
     def _out(self, sealed: bytes) -> None:
         self._sealed.update(sealed)
         self._sealed_size += len(sealed)
         self._sink(sealed)
 
-    def _encrypt(self, pipe: Pipe, recipients: list[Any]) -> None:
+    def _seal(self, recipients: list[Any]) -> None:
         writer = _Writer(self._out, 1)
         try:
-            pyrage.encrypt_io(pipe, writer, recipients)
+            if recipients:
+                pyrage.encrypt_io(_Reader(_compressed(self._pipe)), writer, recipients)
+            else:
+                for piece in _compressed(self._pipe):
+                    self._out(piece)
         except BaseException as failed:  # noqa: BLE001 - carried to the writing thread, which raises it
-            pipe.fail(writer.error or failed)
+            self._pipe.fail(writer.error or failed)
+
+
+def _compressed(pipe: Pipe) -> Iterator[bytes]:
+    """With no threads of zstd's own: beside those that feed this one they cost more than they gain."""
+    options = {zstd.CompressionParameter.compression_level: LEVEL, zstd.CompressionParameter.checksum_flag: 1}
+    compressor = zstd.ZstdCompressor(options=options)
+    while piece := pipe.read():
+        if compressed := compressor.compress(piece):
+            yield compressed
+    yield compressor.flush()
 
 
 class Abandoned(Exception):
@@ -289,7 +279,3 @@ def _decompressed(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
         raise Unsound(f"{name} is damaged: zstd says {damaged}") from damaged
     if not decompressor.eof:
         raise Unsound(f"{name} is cut: its zstd frame does not end")
-
-
-def _workers() -> int:
-    return min(len(os.sched_getaffinity(0)), MAX_WORKERS)

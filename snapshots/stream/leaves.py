@@ -14,11 +14,10 @@ from struct import Struct
 from typing import NamedTuple
 
 from snapshots.bolt import ELEMENT_SIZE, HEADER_SIZE, LEAF
-from snapshots.mvcc import NUMBERS, REVISION_SIZE, TOMBSTONE_SIZE, VALUE_TAG, checked_user_key
+from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_keys
 from snapshots.stream.rows import Pages, Revisions, addend, filled
 from snapshots.wire import Malformed
 
-KEY_TAG = 0x0A
 SEPARATOR = b"_"
 LIMIT = 1 << 16
 """Elements taken together; a batch with more is gone through page by page, in less memory."""
@@ -90,7 +89,7 @@ def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequ
     if not _revisions(keys, deleted, places):
         return False
     try:
-        user_keys = _user_keys(data, middles, ends)
+        user_keys = checked_user_keys(data, middles, ends)
     except Malformed:
         return False
     row = len(revisions.key)
@@ -106,28 +105,6 @@ def take(pages: Pages, revisions: Revisions, data: bytes, size: int, found: Sequ
     edges = zip(places, counts, strict=True)
     pages.ends += filled(chain.from_iterable([(keys[place], keys[place + count - 1]) for place, count in edges]))
     return True
-
-
-def _user_keys(data: bytes, starts: list[int], ends: list[int]) -> list[bytes]:
-    """`checked_user_key` of each, with the length of a value below 16 KiB read in place. Raises Malformed."""
-    match = NUMBERS.match
-    found = []
-    for start, end in zip(starts, ends, strict=True):
-        size = data[start + 1] if end - start > 1 and data[start] == KEY_TAG else 0x80
-        stop = start + 2 + size
-        numbers = match(data, stop) if size < 0x80 else None
-        at = numbers.end() if numbers else end
-        if at + 2 < end and data[at] == VALUE_TAG:
-            low, high = data[at + 1], data[at + 2]
-            if low < 0x80:
-                at += 2 + low
-            elif high < 0x80:
-                at += 3 + (low & 0x7F) + (high << 7)
-            if at == end:
-                found.append(data[start + 2 : stop])
-                continue
-        found.append(checked_user_key(data, start, end))
-    return found
 
 
 def _back_to_back(starts: list[int], ends: list[int], places: list[int], floors: list[int]) -> bool:

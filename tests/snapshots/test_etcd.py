@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -188,3 +190,13 @@ def test_messages_are_cut_where_they_lie() -> None:
     for broken in (b"\x08", b"\x12\x05hi", b"\x0b\x00"):
         with pytest.raises(EtcdRefused):
             Fields(broken)
+
+
+def test_what_is_asked_of_grpc_is_known_to_it() -> None:
+    """Of a setting that it does not know grpc tells on stderr, in cron's mail too."""
+    words = "from snapshots.etcd import Etcd, EtcdAccess, EtcdUnreachable\nimport os\n"
+    words += "try: Etcd(EtcdAccess(('http://127.0.0.1:1',)), timeout=1).status()\nexcept EtcdUnreachable: pass\n"
+    words += "print(os.environ['GRPC_EXPERIMENTS'])"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == "-event_engine_client\n"
