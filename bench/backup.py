@@ -4,7 +4,7 @@
 
 drtool also checks the db's structure, reads everything back, opens and compares it; the others only send. The rest of
 the pipeline after etcdctl (which cannot write to a pipe) is `zstd | age | rclone rcat`. Runs are interleaved; the
-medians are compared.
+medians are compared. Memory is that of drtool's processes together, in runs of their own.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.etcd_data import FLAGS, prepared
+from bench.measuring import resident
 from bench.stream import timed
 from snapshots import scratch, scratch_s3
 from snapshots.seal import throwaway
+
+MEMORY_ROUNDS = 3
 
 
 def shell(script: str, environment: dict[str, str]) -> float:
@@ -76,11 +79,11 @@ def main() -> None:
         runs = []
         for _ in range(given.rounds):
             os.sync()  # what the run before has written is not for the next one to wait for
-            mine_now = timed(ours)
+            mine_now, _ = timed(ours)
             os.sync()
             runs.append((mine_now, shell(theirs, dict(os.environ))))
-    mine, other = median(run[0][0] for run in runs), median(run[1] for run in runs)
-    memory = max(run[0][1] for run in runs)
+        memory = max(resident(ours) for _ in range(MEMORY_ROUNDS)) / 1e6
+    mine, other = median(run[0] for run in runs), median(run[1] for run in runs)
     print(
         f"{given.megabytes:g} MB: drtool {mine:.2f} s, etcdctl + zstd + age + rclone {other:.2f} s: "
         f"{mine / other:.2f}x, peak {memory:.0f} MB"

@@ -15,8 +15,6 @@ from pathlib import Path
 from tests.etcd_server import LAB, find_etcd
 
 POLL = 0.01
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""An installed program has its bytecode; one that may not write it would compile itself anew in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,15 @@ def drtool() -> Path:
     return Path(sys.executable).with_name("drtool")
 
 
+def _environment() -> dict[str, str]:
+    """An installed program has its bytecode; one that may not write it would compile itself anew in every run."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(command: Sequence[str]) -> Run:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment())
     most = 0
     while process.poll() is None:
         most = max(most, anonymous(process.pid))
@@ -66,6 +69,32 @@ def anonymous(pid: int) -> int:
         if line.startswith("RssAnon:"):
             total = int(line.split()[1]) << 10
     return total + sum(anonymous(int(child)) for child in children)
+
+
+def resident(command: Sequence[str]) -> int:
+    """The most memory that a run and its children hold at one time, shared pages once, in bytes (proportional sets).
+
+    Not for a run that is timed: the kernel walks every page for each look.
+    """
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment())
+    most = 0
+    while process.poll() is None:
+        most = max(most, proportional(process.pid))
+        time.sleep(POLL)
+    if process.returncode:
+        raise SystemExit(f"{command[0]} ended with {process.returncode}")
+    return most
+
+
+def proportional(pid: int) -> int:
+    """Pss of a process and its children."""
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    own = sum(int(line.split()[1]) << 10 for line in rollup.splitlines() if line.startswith("Pss:"))
+    return own + sum(proportional(int(child)) for child in children)
 
 
 def compare(name: str, ours: Callable[[], Run], theirs: Callable[[], Run], rounds: int) -> None:

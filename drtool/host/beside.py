@@ -80,7 +80,9 @@ def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
             if pipe.closed:
                 return lambda: work(given)
             with suppress(BrokenPipeError), pipe:
-                pickle.dump(given, pipe)
+                pickler = pickle.Pickler(pipe)
+                pickler.fast = True  # no memo, which would hold a second copy of every array until the end
+                pickler.dump(given)
             return lambda: _result(results.read(), pickle.loads, lambda: work(given))
 
         try:

@@ -45,6 +45,8 @@ from snapshots.trailer import Trailer
 
 BATCH = 1 << 20
 """Bytes that are gathered before their pages are looked at together."""
+BESIDE = 1 << 18
+"""Revisions up to which a second copy of all that is kept, in a process beside this one, is worth the time it saves."""
 HEAD_LIMIT = 1 << 20
 """Both meta pages lie within it for every page size that a machine has (64 KiB and less)."""
 
@@ -98,7 +100,7 @@ class StreamCheck:
         return self.finishing(at_once(settle))()
 
     def finishing(self, begin: Begin[Kept, Status]) -> Callable[[], Status]:
-        """As `finish`, where `begin` has what is kept of the pages settled beside other work."""
+        """As `finish`, where `begin` has what is kept of the pages settled beside other work, unless that is much."""
         self._look(final=True)
         whole = self.meta is not None and self._position >= self.meta.pages
         if self.meta is None or not whole:
@@ -106,6 +108,8 @@ class StreamCheck:
             reason = f"the stream ended before it: {self.size} bytes" if self.meta else "neither meta page is valid"
             broken = Status(Structure((Fault(where, reason),), self._valid), None, None, self.trailer)
             return lambda: broken
+        if len(self.revisions.key) > BESIDE:
+            begin = at_once(settle)
         return begin(Kept(self.bolt, self.pages, self.revisions, self.trailer))
 
     @property

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from snapshots import amend, bolt, figures
 from snapshots.figures import Status
 from snapshots.mvcc import Revision, encode_revision
 from snapshots.stream.check import StreamCheck
+from snapshots.stream.tree import Kept, settle
 from snapshots.survey import survey, survey_in_halves
 from tests.builders import etcd_db
 from tests.etcd_server import find_etcd
@@ -79,6 +81,23 @@ def streamed(data: bytes, chunk: int) -> Status:
     for at in range(0, len(data), chunk):
         check.feed(data[at : at + chunk])
     return check.finish()
+
+
+@pytest.mark.parametrize(("worth", "given"), [(60, 1), (59, 0)])
+def test_what_is_kept_of_a_large_db_is_not_copied_to_be_settled(
+    monkeypatch: pytest.MonkeyPatch, worth: int, given: int
+) -> None:
+    monkeypatch.setattr("snapshots.stream.check.BESIDE", worth)
+    data = etcd_db.snapshot({b"key": etcd_db.key_bucket(MANY[:60])})
+    check, copied = StreamCheck("db"), []
+
+    def begin(kept: Kept) -> Callable[[], Status]:
+        copied.append(kept)
+        return lambda: settle(kept)
+
+    check.feed(data)
+    assert check.finishing(begin)() == without_names(figures.status(bolt.parse(data, "db")))
+    assert len(copied) == given
 
 
 def without_names(status: Status) -> Status:
