@@ -148,7 +148,7 @@ class Sealer:
 
 
 def _compressed(pipe: Pipe) -> Iterator[bytes]:
-    """With no threads of zstd's own: beside those that feed this one they cost more than they gain."""
+    """With no threads of zstd's own: beside those that feed and empty this one they gained nothing."""
     options = {zstd.CompressionParameter.compression_level: LEVEL, zstd.CompressionParameter.checksum_flag: 1}
     compressor = zstd.ZstdCompressor(options=options)
     while piece := pipe.read():
