@@ -121,7 +121,9 @@ def _descend(
 
 def _in_halves(walk: Survey, children: list[tuple[int, bytes, bytes | None]]) -> None:
     """The bounds of the children keep the order between the halves, so that each is a pass of its own."""
-    middle = len(children) // 2
+    middle = (
+        len(children) * 3 // 5
+    )  # the larger part here: where there are two cores, the child shares one with the hash
 
     def second() -> tuple[int, int, int, bytes | None, bytes, dict[bytes, int], set[bytes]]:
         half = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
