@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from heapq import nlargest
-from operator import itemgetter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from drtool.core.errors import Unsound
 from drtool.core.events import Listener, silent
-from drtool.host.beside import beside
 from snapshots import bolt as bbolt
 from snapshots import cluster as clusters
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision
-from snapshots.survey import WORTH_HALVES, salvage, survey_in_halves
-from snapshots.tally import REVISION_SHIFT, Survey
+from snapshots.survey import salvage, survey_beside
+from snapshots.tally import Survey
+from snapshots.totals import REVISION_SHIFT, SIZE_MASK, prefix_of
 from snapshots.wire import Malformed
-
-SIZE_MASK = (1 << REVISION_SHIFT) - 1
-MOST = 10
-REGISTRY = b"/registry/"
-DEEPER = (b"services", b"ranges")
-"""Segments below /registry that hold several resources, besides the API groups (which have a dot)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +98,7 @@ class Status:
 
 def status(bolt: Bolt, listener: Listener = silent, trailer: bool = True) -> Status:
     """Everything in one pass; a damaged db gives what can still be read, and its faults. Never raises for damage."""
-    # the hash has a core of its own where there are two, and the file is large enough to care
-    with beside(bolt.trailer_holds if trailer else _untold, worth=bolt.used >= WORTH_HALVES) as holds:
-        found = _all_but_trailer(bolt, listener)
-        return replace(found, trailer=holds())
-
-
-def _all_but_trailer(bolt: Bolt, listener: Listener) -> Status:
-    found, faults = _survey(bolt, listener)
+    found, faults, holds = _survey(bolt, bolt.trailer_holds if trailer else _untold, listener)
     cluster = None
     version, compacted = "", -1
     try:
@@ -130,6 +115,7 @@ def _all_but_trailer(bolt: Bolt, listener: Listener) -> Status:
         structure=Structure(faults, (first is not None, second is not None)),
         figures=None if found is None else _figures(bolt, found, version, compacted),
         cluster=cluster,
+        trailer=holds,
     )
 
 
@@ -142,11 +128,17 @@ def read(path: Path, listener: Listener = silent) -> Status:
         return status(bolt, listener)
 
 
-def _survey(bolt: Bolt, listener: Listener) -> tuple[Survey | None, tuple[Fault, ...]]:
+def _survey(
+    bolt: Bolt, trailer: Callable[[], bool | None], listener: Listener
+) -> tuple[Survey | None, tuple[Fault, ...], bool | None]:
     try:
-        return survey_in_halves(bolt, listener), ()
+        walk, holds = survey_beside(bolt, trailer, listener)
     except Damaged as fault:
-        first = fault
+        return *_salvage(bolt, fault, listener), trailer()
+    return walk, (), holds
+
+
+def _salvage(bolt: Bolt, first: Damaged, listener: Listener) -> tuple[Survey | None, tuple[Fault, ...]]:
     try:
         found = salvage(bolt, listener)
     except Damaged as fault:
@@ -160,11 +152,12 @@ def _figures(bolt: Bolt, found: Survey, version: str, compacted: int) -> Figures
         revision = decode_revision(found.newest).main if found.newest else 0
     except Malformed:
         revision = 0
-    most = nlargest(MOST, found.stored.items(), key=itemgetter(1))
+    counted = found.totals()
+    prefixes = _prefixes(counted.sums, found.dead)
     return Figures(
         hash=found.crc,
         revision=revision,
-        total_key=len(found.stored) - len(found.dead),
+        total_key=sum(one.keys for one in prefixes),
         pairs=found.pairs,
         total_size=bolt.used,
         version=version,
@@ -172,42 +165,15 @@ def _figures(bolt: Bolt, found: Survey, version: str, compacted: int) -> Figures
         pages=bolt.meta.pages,
         page_size=bolt.page_size,
         free=found.free,
-        prefixes=prefixes(found.stored, found.dead),
-        rewritten=tuple(Rewritten(key, count >> REVISION_SHIFT, count & SIZE_MASK) for key, count in most),
+        prefixes=prefixes,
+        rewritten=tuple(Rewritten(key, count >> REVISION_SHIFT, count & SIZE_MASK) for key, count in counted.most),
     )
 
 
-def prefixes(stored: Mapping[bytes, int], dead: set[bytes]) -> tuple[Prefix, ...]:
-    """Sums keys by prefix; `stored` has revisions << 40 | bytes of each."""
-    counts: dict[bytes, list[int]] = {}
-    whole: dict[bytes, list[int]] = {}
-    for key, count in stored.items():
-        cut = key[: key.find(b"/", len(REGISTRY)) + 1]
-        held = whole.get(cut)
-        if held is None:
-            prefix = prefix_of(key)
-            held = counts.setdefault(prefix, [])
-            if prefix == cut:  # what it is of one key, it is of all that begin with it
-                whole[cut] = held
-        held.append(count)
+def _prefixes(sums: Mapping[bytes, tuple[int, int]], dead: set[bytes]) -> tuple[Prefix, ...]:
     gone = Counter(map(prefix_of, dead))
-    sums = ((prefix, len(held), sum(held)) for prefix, held in counts.items())
-    found = [
-        Prefix(prefix, keys - gone[prefix], total >> REVISION_SHIFT, total & SIZE_MASK) for prefix, keys, total in sums
+    each = [
+        Prefix(prefix, keys - gone[prefix], total >> REVISION_SHIFT, total & SIZE_MASK)
+        for prefix, (keys, total) in sums.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-one.size, one.prefix)))
-
-
-def prefix_of(key: bytes) -> bytes:
-    """The resource that a Kubernetes key belongs to: `/registry/pods/`, `/registry/GROUP/RESOURCE/`.
-
-    Of any other key the first segment, of one without segments the key itself.
-    """
-    end = key.find(b"/", 1) + 1
-    if not key.startswith(REGISTRY):
-        return key[:end] or key
-    second = key.find(b"/", end) + 1
-    segment = key[end : second - 1]
-    if second and (b"." in segment or segment in DEEPER):
-        second = key.find(b"/", second) + 1
-    return key[:second] or key
+    return tuple(sorted(each, key=lambda one: (-one.size, one.prefix)))

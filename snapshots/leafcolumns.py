@@ -13,7 +13,8 @@ from operator import itemgetter, le, lt, sub
 from snapshots.crc import crc32c
 from snapshots.leafgroups import Group, group
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE, checked_user_keys
-from snapshots.tally import REVISION_SHIFT, Survey
+from snapshots.tally import Survey
+from snapshots.totals import REVISION_SHIFT
 from snapshots.wire import Malformed
 
 SEPARATOR = ord("_")

@@ -7,13 +7,14 @@ which either explains the fault or finds an unusual but lawful page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from operator import lt
 from struct import Struct
+from typing import Any, TypeAlias
 
 from drtool.core.events import Listener, Progress, silent
-from drtool.host.beside import beside, possible
+from drtool.host.beside import beside, pieces, possible
 from snapshots import wire
 from snapshots.bolt import (
     BRANCH,
@@ -34,10 +35,16 @@ from snapshots.mvcc import (
     checked_user_key,
     decode_revision,
 )
-from snapshots.tally import REVISION_SHIFT, Survey
+from snapshots.tally import Survey
+from snapshots.totals import REVISION_SHIFT, Totals, together
 
-WORTH_HALVES = 64 << 20
+WORTH_CHILD = 64 << 20
 REPORT_EVERY = 64
+MOST_SHARES = 512
+"""The pass is handed out in as many parts or fewer; a pipe holds a byte for each."""
+ENOUGH_SHARES = 64
+Part: TypeAlias = tuple[int, bytes, "bytes | None"]
+"""A page, its lowest key, and the one that all keys below it come before."""
 
 
 def survey(bolt: Bolt, listener: Listener = silent) -> Survey:
@@ -45,17 +52,21 @@ def survey(bolt: Bolt, listener: Listener = silent) -> Survey:
     return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages)))
 
 
-def survey_in_halves(bolt: Bolt, listener: Listener = silent, worth: int = WORTH_HALVES) -> Survey:
-    """The same on two cores: a child process takes the second half of bucket `key` of a file of `worth` bytes or more.
+def survey_beside(
+    bolt: Bolt, trailer: Callable[[], bool | None], listener: Listener = silent, worth: int = WORTH_CHILD
+) -> tuple[Survey, bool | None]:
+    """The same and the outcome of `trailer`, on two cores where the file has `worth` bytes or more.
 
-    Raises Damaged as `survey` does.
+    A child process does `trailer`, and then a share of what is left of bucket `key`. Raises Damaged as `survey` does.
     """
     if bolt.used < worth or not possible():
-        return survey(bolt, listener)
+        return survey(bolt, listener), trailer()
+    walk = Survey(bolt, listener, bytearray(bolt.meta.pages), beside=trailer)
     try:
-        return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages), halves=True))
+        _pass(walk)
     except Damaged:
-        return survey(bolt, listener)  # names the first fault
+        walk = survey(bolt, listener)  # names the first fault
+    return walk, walk.trailer if walk.both else trailer()
 
 
 def salvage(bolt: Bolt, listener: Listener = silent) -> Survey:
@@ -103,12 +114,9 @@ def _descend(
         raise walk.bolt.damaged(number, f"flags {page.flags:#x} where a branch or a leaf belongs")
     if depth > MAX_DEPTH:
         raise walk.bolt.damaged(number, "the tree is deeper than any real one")
-    walk.claim(page)
-    keys, children = walk.bolt.children(page)
-    _check_order(walk, page, keys, None, low, high)
-    highs = [*keys[1:], high]
-    if walk.halves and walk.in_key and depth == 0 and len(children) > 1:
-        _in_halves(walk, list(zip(children, keys, highs, strict=True)))
+    children, keys, highs = _below(walk, page, low, high)
+    if walk.beside and walk.in_key and depth == 0:
+        _shared(walk, list(zip(children, keys, highs, strict=True)), walk.beside)
         return
     if top or walk.faults is not None or not take_leaves(walk, children, keys, highs):
         for child, lowest, highest in zip(children, keys, highs, strict=True):
@@ -119,31 +127,61 @@ def _descend(
     _report(walk)
 
 
-def _in_halves(walk: Survey, children: list[tuple[int, bytes, bytes | None]]) -> None:
-    """The bounds of the children keep the order between the halves, so that each is a pass of its own."""
-    middle = (
-        len(children) * 3 // 5
-    )  # the larger part here: where there are two cores, the child shares one with the hash
+def _below(
+    walk: Survey, page: Page, low: bytes | None, high: bytes | None
+) -> tuple[tuple[int, ...], list[bytes], list[bytes | None]]:
+    """A branch page, claimed: the pages below it, and for each the bounds of its keys."""
+    walk.claim(page)
+    keys, children = walk.bolt.children(page)
+    _check_order(walk, page, keys, None, low, high)
+    return children, keys, [*keys[1:], high]
 
-    def second() -> tuple[int, int, int, bytes | None, bytes, dict[bytes, int], set[bytes]]:
-        half = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
-        for child, low, high in children[middle:]:
-            _descend(half, child, low, high, 1)
-        return half.crc, half.hashed, half.pairs, half.previous, bytes(half.seen), half.stored, half.dead
 
-    with beside(second) as result:
-        for child, low, high in children[:middle]:
-            _descend(walk, child, low, high, 1)
-        crc, hashed, pairs, previous, seen, stored, dead = result()
+def _shared(walk: Survey, parts: list[Part], trailer: Callable[[], bool | None]) -> None:
+    """The bounds of the parts keep the order between them, so that any run of them is a pass of its own."""
+    depth = 1
+    while len(parts) < ENOUGH_SHARES and (deeper := _deeper(walk, parts)) != parts:
+        parts, depth = deeper, depth + 1
+    step = -(-len(parts) // MOST_SHARES)
+    shares = [parts[at : at + step] for at in range(0, len(parts), step)]
+    summing = len(shares) // 12
+    ours = 0
+
+    def beside_us() -> tuple[Any, ...]:
+        held = trailer()
+        rest = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
+        for share in shares[ours or len(shares) - left.share(summing) :]:  # `ours` where the child has failed
+            _each(rest, share, depth)
+        passed = rest.crc, rest.hashed, rest.pairs, rest.previous, bytes(rest.seen)
+        return held, *passed, rest.dead, rest.stored, tuple(rest.totals())
+
+    with pieces(len(shares)) as left, beside(beside_us) as result:
+        while left.one():
+            _each(walk, shares[ours], depth)
+            ours += 1
+        first = walk.totals()
+        walk.trailer, crc, hashed, pairs, previous, seen, dead, stored, second = result()
+        # while the child ends, which has a large mapping to give back
+        walk.both = together(walk.stored, stored, first, Totals(*second))
     if int.from_bytes(seen) & int.from_bytes(walk.seen):
         raise walk.bolt.damaged(0, "a page is referred to twice")
     walk.seen = bytearray((int.from_bytes(seen) | int.from_bytes(walk.seen)).to_bytes(len(seen)))
     walk.crc, walk.hashed, walk.pairs = combine(walk.crc, crc, hashed), walk.hashed + hashed, walk.pairs + pairs
     walk.previous = previous or walk.previous
     walk.dead = (walk.dead - stored.keys()) | dead
-    before = walk.stored.get
-    for key, count in stored.items():
-        walk.stored[key] = before(key, 0) + count
+
+
+def _deeper(walk: Survey, parts: list[Part]) -> list[Part]:
+    found: list[Part] = []
+    for part in parts:
+        page = walk.bolt.page(part[0])
+        found += zip(*_below(walk, page, *part[1:]), strict=True) if page.flags == BRANCH else [part]
+    return found
+
+
+def _each(walk: Survey, share: list[Part], depth: int) -> None:
+    for child, low, high in share:
+        _descend(walk, child, low, high, depth)
 
 
 def _check_order(

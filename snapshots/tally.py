@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drtool.core.events import Listener
 from snapshots.bolt import Bolt, Damaged, Page
+from snapshots.totals import Totals, totals
 
-REVISION_SHIFT = 40
-"""`stored` counts a key's revisions above this bit and their bytes below it."""
 MAX_FAULTS = 100
 
 
 @dataclass(slots=True)
 class Survey:
-    """What the pass gathers. `stored` has every user key with revisions << 40 | bytes, `dead` the deleted ones.
+    """What the pass gathers. `stored` has every user key (see totals), `dead` the deleted ones.
 
+    Where `beside` is to be done in a child process, which then takes its share: its outcome is `trailer`, `stored` has
+    the keys of this process's share, and `both` the totals.
     `crc` is etcdutl's hash, `newest` the last key of bucket `key`; `seen` has a 1 for every page in use.
     `faults` is None where the first fault ends the pass, else what has been found and stepped over.
     """
@@ -29,11 +31,16 @@ class Survey:
     newest: bytes = b""
     stored: dict[bytes, int] = field(default_factory=dict)
     dead: set[bytes] = field(default_factory=set)
+    both: Totals | None = None
     in_key: bool = False
     previous: bytes | None = None
     branches: int = 0
     faults: list[Damaged] | None = None
-    halves: bool = False
+    beside: Callable[[], bool | None] | None = None
+    trailer: bool | None = None
+
+    def totals(self) -> Totals:
+        return self.both or totals(self.stored)
 
     @property
     def free(self) -> int:

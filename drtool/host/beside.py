@@ -7,10 +7,13 @@ result is asked for. Work that comes when there are other threads already has it
 
 from __future__ import annotations
 
+import fcntl
 import marshal
 import os
 import pickle
 import signal
+import termios
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,12 +34,9 @@ def possible() -> bool:
 
 
 @contextmanager
-def beside(work: Callable[[], Outcome], worth: bool = True) -> Iterator[Callable[[], Outcome]]:
-    """Yields what waits for the result; the child is gone when the block ends. What fails there is done again here.
-
-    `worth` False: the work is not worth a process.
-    """
-    if not (worth and possible()):
+def beside(work: Callable[[], Outcome]) -> Iterator[Callable[[], Outcome]]:
+    """Yields what waits for the result; the child is gone when the block ends. What fails there is done again here."""
+    if not possible():
         yield work
         return
     receiving, sending = os.pipe()
@@ -49,6 +49,35 @@ def beside(work: Callable[[], Outcome], worth: bool = True) -> Iterator[Callable
             yield lambda: _result(pipe.read(), marshal.loads, work)
         finally:
             _end(child)
+
+
+class Pieces:
+    """Pieces of work for a process and its child: one from the front at a time, or at last a share from the end.
+
+    A byte in a pipe stands for each, so that none is taken twice.
+    """
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def one(self) -> bool:
+        return bool(os.read(self._pipe, 1))
+
+    def share(self, busy: int = 0) -> int:
+        """How many were taken; the other process has work of its own left, of the length of `busy` pieces."""
+        left = array("i", [0])
+        fcntl.ioctl(self._pipe, termios.FIONREAD, left)
+        return len(os.read(self._pipe, min((left[0] + busy) // 2, left[0]))) if left[0] else 0
+
+
+@contextmanager
+def pieces(count: int) -> Iterator[Pieces]:
+    """As many as a pipe has room for in its one page: 4,096 or fewer."""
+    receiving, sending = os.pipe()
+    with os.fdopen(receiving, "rb", 0):
+        with os.fdopen(sending, "wb", 0) as pipe:
+            pipe.write(bytes(count))
+        yield Pieces(receiving)
 
 
 def at_once(work: Callable[[Given], Outcome]) -> Begin[Given, Outcome]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from snapshots.crc import crc32c
-from snapshots.figures import prefix_of
 from snapshots.mvcc import REVISION_SIZE, TOMBSTONE_SIZE
+from snapshots.totals import prefix_of
 
 MEMORY = 64 << 20
 """Bytes of pages that may be held: runs that are still arriving, branches, leaves of small buckets."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import Unsound
-from drtool.host.beside import beside, later, possible
+from drtool.host.beside import beside, later, pieces, possible
 from tests.eventually import eventually
 
 
@@ -30,6 +30,19 @@ def fail() -> int:
 def test_what_fails_there_fails_here() -> None:
     with beside(fail) as result, pytest.raises(Unsound, match="page 7"):
         result()
+
+
+def test_pieces_are_taken_once_by_either_process() -> None:
+    with pieces(4096) as left, beside(lambda: (left.share(), left.share(), left.share(5000))) as result:
+        assert left.one()
+        theirs = result()
+        ours = 1
+        while left.one():
+            ours += 1
+        assert left.share() == 0
+    assert ours + sum(theirs) == 4096
+    with pieces(7) as left:
+        assert [left.share(), left.share(1), left.share(9)] == [3, 2, 2]
 
 
 def children() -> set[str]:

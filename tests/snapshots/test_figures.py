@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +16,8 @@ from snapshots.figures import Status
 from snapshots.mvcc import Revision, encode_revision
 from snapshots.stream.check import StreamCheck
 from snapshots.stream.tree import Kept, settle
-from snapshots.survey import survey, survey_in_halves
+from snapshots.survey import survey, survey_beside
+from snapshots.totals import prefix_of
 from tests.builders import etcd_db
 from tests.etcd_server import find_etcd
 from tests.snapshots import real
@@ -135,24 +139,41 @@ def test_prefixes_count_live_keys_and_all_revisions() -> None:
     ],
 )
 def test_the_prefix_of_a_key(key: bytes, prefix: bytes) -> None:
-    assert figures.prefix_of(key) == prefix
+    assert prefix_of(key) == prefix
 
 
-def test_halves_make_the_whole() -> None:
-    db = bolt.parse(etcd_db.db({b"key": etcd_db.key_bucket([*MANY, (9000, MANY[0][1], None)])}, 1024), "db")
-    whole, halves = survey(db), survey_in_halves(db, worth=0)
-    assert (whole.crc, whole.pairs, whole.newest) == (halves.crc, halves.pairs, halves.newest)
-    assert (whole.stored, whole.dead, whole.seen) == (halves.stored, halves.dead, halves.seen)
+PARENT = os.getpid()
 
 
-def test_a_fault_in_either_half_is_named() -> None:
+def killed() -> None:
+    if os.getpid() != PARENT:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("trailer", [lambda: None, lambda: time.sleep(0.5), killed], ids=["at once", "late", "killed"])
+@pytest.mark.parametrize("page_size", [1024, 4096, 65536])
+def test_both_shares_make_the_whole(trailer: Callable[[], None], page_size: int) -> None:
+    changes = [*MANY, (9000, MANY[0][1], None), (9001, MANY[-1][1], None), (9002, MANY[-1][1], b"back")]
+    db = bolt.parse(etcd_db.db({b"key": etcd_db.key_bucket(changes)}, page_size), "db")
+    whole, (shared, _) = survey(db), survey_beside(db, trailer, worth=0)
+    assert (whole.crc, whole.pairs, whole.newest) == (shared.crc, shared.pairs, shared.newest)
+    assert (whole.totals(), whole.dead, whole.seen) == (shared.totals(), shared.dead, shared.seen)
+
+
+def test_what_the_trailing_hash_is_comes_with_the_shares() -> None:
+    db = bolt.parse(etcd_db.db({b"key": etcd_db.key_bucket(MANY)}), "db")
+    assert survey_beside(db, lambda: False, worth=0)[1] is False
+    assert survey_beside(db, lambda: True, worth=1 << 40)[1] is True
+
+
+def test_a_fault_in_either_share_is_named() -> None:
     data = etcd_db.db({b"key": etcd_db.key_bucket(MANY)}, 1024)
     pages = leaves(data)
     for page in (pages[1], pages[-2]):
         broken = bytearray(data)
         broken[page.offset] ^= 0xFF
         with pytest.raises(bolt.Damaged) as told:
-            survey_in_halves(bolt.parse(bytes(broken), "db"), worth=0)
+            survey_beside(bolt.parse(bytes(broken), "db"), lambda: None, worth=0)
         assert told.value.page == page.number
 
 
