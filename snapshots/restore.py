@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from drtool.core.errors import DrtoolError, Refused, Unsound, UsageError
 from drtool.core.events import Listener, Progress, silent
-from snapshots import amend, bolt, datadir, member_dir, mvcc, versions
+from snapshots import amend, bolt, datadir, fresh_datadir, member_dir, mvcc, versions
 from snapshots.amend import Amendment
 from snapshots.bolt import SECTOR, TRAILER_SIZE, Bolt
 from snapshots.cluster import Cluster, alarms, member_json
@@ -95,7 +95,7 @@ def restore(source: Source, target: Path, how: Restoration, listener: Listener =
     member = how.cluster.member(how.name)
     if how.bump < 0:
         raise UsageError(f"a revision bump of {how.bump}: revisions only grow", "give 0 for none")
-    with datadir.fresh(target) as building:
+    with fresh_datadir.fresh(target) as building:
         db = datadir.db_path(building)
         for place in (db.parent.parent, db.parent):
             place.mkdir(0o700)
@@ -112,7 +112,7 @@ def restore(source: Source, target: Path, how: Restoration, listener: Listener =
         finally:
             os.close(descriptor)
         members = how.cluster.identified
-        datadir.write_log(building, members, how.cluster.member_id(member), how.cluster.cluster_id)
+        fresh_datadir.write_log(building, members, how.cluster.member_id(member), how.cluster.cluster_id)
     return restored
 
 
@@ -234,7 +234,7 @@ def amendment_for(held: Overlaid, how: Restoration, last: int) -> Amendment:
     versions.check_known(meta, cluster)
     members = how.cluster.identified
     meta[b"consistent_index"] = len(members).to_bytes(8)
-    meta[b"term"] = datadir.TERM.to_bytes(8)
+    meta[b"term"] = fresh_datadir.TERM.to_bytes(8)
     voters = ",".join(str(one.id) for one in members)
     meta.setdefault(b"confState", f'{{"voters":[{voters}],"auto_leave":false}}'.encode())
     appended = list(held.amendment.appended.get(b"key", ()))

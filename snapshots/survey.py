@@ -144,13 +144,13 @@ def _shared(walk: Survey, parts: list[Part], trailer: Callable[[], bool | None])
         parts, depth = deeper, depth + 1
     step = -(-len(parts) // MOST_SHARES)
     shares = [parts[at : at + step] for at in range(0, len(parts), step)]
-    summing = len(shares) // 12
+    afterwards = len(shares) // 8  # what this process has to do after its share, in the time that shares take
     ours = 0
 
     def beside_us() -> tuple[Any, ...]:
         held = trailer()
         rest = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
-        for share in shares[ours or len(shares) - left.share(summing) :]:  # `ours` where the child has failed
+        for share in shares[ours or len(shares) - left.share(afterwards) :]:  # `ours` where the child has failed
             _each(rest, share, depth)
         passed = rest.crc, rest.hashed, rest.pairs, rest.previous, bytes(rest.seen)
         return held, *passed, rest.dead, rest.stored, tuple(rest.totals())
@@ -159,6 +159,7 @@ def _shared(walk: Survey, parts: list[Part], trailer: Callable[[], bool | None])
         while left.one():
             _each(walk, shares[ours], depth)
             ours += 1
+        walk.bolt.let_go()  # while the child is at work, not at the end
         first = walk.totals()
         walk.trailer, crc, hashed, pairs, previous, seen, dead, stored, second = result()
         # while the child ends, which has a large mapping to give back

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from drtool.core.errors import DrtoolError, Unsound
 from drtool.core.events import Listener, Progress, silent
-from drtool.host.beside import Begin
+from drtool.host.later import Begin
 from snapshots import bundle, catalog, figures, inventory, seal
 from snapshots.bundle import Bundle
 from snapshots.catalog import RECORD, SIGNATURE, Part, Record, Verified

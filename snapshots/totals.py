@@ -29,11 +29,12 @@ def totals(stored: Stored) -> Totals:
 
 def together(first: Stored, second: Stored, one: Totals, other: Totals) -> Totals:
     """The totals of two parts of a db, whose own are `one` and `other`: only keys in both are looked at again."""
-    both = {key: first[key] + second[key] for key in first.keys() & second.keys()}
+    before = map(first.get, second)
+    both = {key: ours + theirs for (key, theirs), ours in zip(second.items(), before, strict=True) if ours}
     shared, sums = _sums(both), dict(one.sums)
-    for prefix, (keys, total) in other.sums.items():
-        before, held = sums.get(prefix, (0, 0))
-        sums[prefix] = before + keys - shared.get(prefix, (0, 0))[0], held + total
+    for prefix, (count, total) in other.sums.items():
+        keys, held = sums.get(prefix, (0, 0))
+        sums[prefix] = keys + count - shared.get(prefix, (0, 0))[0], held + total
     # a key of one part that is among the most of all is among the most of that part
     candidates = dict(one.most) | dict(other.most)
     return Totals(sums, _most({key: both.get(key, count) for key, count in candidates.items()} | dict(_most(both))))

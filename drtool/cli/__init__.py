@@ -13,7 +13,6 @@ import os
 import pkgutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -124,8 +123,11 @@ def _what_to_do(number: int | None) -> str:
 
 
 def _where(fault: Exception) -> str:
-    last = traceback.extract_tb(fault.__traceback__)[-1]
-    return f"{type(fault).__name__}: {fault} ({last.filename}:{last.lineno})"
+    last = fault.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = f" ({last.tb_frame.f_code.co_filename}:{last.tb_lineno})" if last else ""
+    return f"{type(fault).__name__}: {fault}{place}"
 
 
 def _say(what: str, hint: str, status: int) -> int:

@@ -19,8 +19,8 @@ from drtool.config import Config
 from drtool.core.errors import Locked
 from drtool.core.events import Listener, silent
 from drtool.host import writing
-from drtool.host.beside import Begin, later
 from drtool.host.deadline import deadline
+from drtool.host.later import Begin, later
 from drtool.host.memory import one_arena
 from drtool.host.root import Root
 from manifests.node import read

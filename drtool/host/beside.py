@@ -2,7 +2,7 @@
 
 A child is forked, so that it reads the same mapping; its result comes back through a pipe (marshal: numbers, bytes,
 tuples, dicts, sets). Where forking is not safe or of no use (other threads, one core), the work is done when its
-result is asked for. Work that comes when there are other threads already has its child forked before (`later`).
+result is asked for. Work that comes when there are other threads already has its child forked before (later.py).
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from __future__ import annotations
 import fcntl
 import marshal
 import os
-import pickle
 import signal
 import termios
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-Given = TypeVar("Given")
 Outcome = TypeVar("Outcome")
-Begin: TypeAlias = Callable[[Given], Callable[[], Outcome]]
 
 
 def possible() -> bool:
@@ -42,13 +39,13 @@ def beside(work: Callable[[], Outcome]) -> Iterator[Callable[[], Outcome]]:
     receiving, sending = os.pipe()
     child = os.fork()
     if child == 0:
-        _work(work, marshal.dumps, receiving, sending)
+        work_in_child(work, marshal.dumps, receiving, sending)
     os.close(sending)
     with os.fdopen(receiving, "rb") as pipe:
         try:
-            yield lambda: _result(pipe.read(), marshal.loads, work)
+            yield lambda: result_of(pipe.read(), marshal.loads, work)
         finally:
-            _end(child)
+            end(child)
 
 
 class Pieces:
@@ -80,58 +77,13 @@ def pieces(count: int) -> Iterator[Pieces]:
         yield Pieces(receiving)
 
 
-def at_once(work: Callable[[Given], Outcome]) -> Begin[Given, Outcome]:
-    """As `later`, in this process."""
-    return lambda given: lambda: work(given)
-
-
-@contextmanager
-def later(work: Callable[[Given], Outcome]) -> Iterator[Begin[Given, Outcome]]:
-    """Yields what begins the work in a child that waits for it, and then gives what waits for the result.
-
-    What is given and the result can be pickled. What fails there is done again here, and so is all work but the first.
-    The child is gone when the block ends, and where its parent is killed.
-    """
-    if not possible():
-        yield at_once(work)
-        return
-    receiving, sending = os.pipe()
-    taking, giving = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(giving)
-        _work(lambda: _given(work, taking), pickle.dumps, receiving, sending)
-    os.close(sending)
-    os.close(taking)
-    with os.fdopen(receiving, "rb") as results, os.fdopen(giving, "wb") as pipe:
-
-        def begin(given: Given) -> Callable[[], Outcome]:
-            if pipe.closed:
-                return lambda: work(given)
-            with suppress(BrokenPipeError), pipe:
-                pickler = pickle.Pickler(pipe)
-                pickler.fast = True  # no memo, which would hold a second copy of every array until the end
-                pickler.dump(given)
-            return lambda: _result(results.read(), pickle.loads, lambda: work(given))
-
-        try:
-            yield begin
-        finally:
-            _end(child)
-
-
-def _given(work: Callable[[Given], Outcome], taking: int) -> Outcome:
-    with os.fdopen(taking, "rb") as pipe:
-        return work(pickle.load(pipe))  # noqa: S301 - from our own parent
-
-
-def _end(child: int) -> None:
+def end(child: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
 
-def _work(work: Callable[[], Any], dump: Callable[[Any], bytes], receiving: int, sending: int) -> None:
+def work_in_child(work: Callable[[], Any], dump: Callable[[Any], bytes], receiving: int, sending: int) -> None:
     """Never returns: nothing of the parent's may run twice."""
     status = 1
     try:
@@ -144,9 +96,9 @@ def _work(work: Callable[[], Any], dump: Callable[[Any], bytes], receiving: int,
         os._exit(status)
 
 
-def _result(data: bytes, load: Callable[[bytes], Outcome], work: Callable[[], Outcome]) -> Outcome:
+def result_of(data: bytes, load: Callable[[bytes], Outcome], work: Callable[[], Outcome]) -> Outcome:
     """A whole object or, where the child fell over, the same work here, so that its error is raised here too."""
     try:
         return load(data)
-    except (EOFError, ValueError, TypeError, pickle.UnpicklingError):
+    except (EOFError, ValueError, TypeError):
         return work()

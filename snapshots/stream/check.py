@@ -19,7 +19,7 @@ from collections.abc import Callable
 from operator import sub
 
 from drtool.core.errors import Unsound
-from drtool.host.beside import Begin, at_once
+from drtool.host.later import Begin, at_once
 from snapshots import bolt as bbolt
 from snapshots import wire
 from snapshots.bolt import (

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import Unsound
-from drtool.host.beside import beside, later, pieces, possible
+from drtool.host.beside import beside, pieces, possible
+from drtool.host.later import later
 from tests.eventually import eventually
 
 
@@ -104,7 +105,7 @@ def test_work_that_comes_later_is_done_in_a_child_once() -> None:
 def test_what_waits_for_work_ends_with_its_parent(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, signal
-from drtool.host.beside import later
+from drtool.host.later import later
 with later(len):
     pathlib.Path({str(tmp_path / "children")!r}).write_text(
         pathlib.Path(f"/proc/{{os.getpid()}}/task/{{os.getpid()}}/children").read_text())

@@ -9,7 +9,7 @@ import pytest
 from drtool.commands.check import check_together, together_as_data
 from drtool.core.report import Severity
 from drtool.host.root import Root
-from snapshots import datadir
+from snapshots import fresh_datadir
 from snapshots.cluster import Member
 from tests.builders.member import DATA, DB, index, member_tree, rewrite
 from tests.builders.pki import new_authority, reissue
@@ -63,7 +63,7 @@ def test_a_member_restored_alone(pair: tuple[Tree, Tree]) -> None:
     tree.remove(f"{DATA}/member/wal")
     for path in directory.glob("member/snap/*.snap"):
         path.unlink()
-    datadir.write_log(directory, (CP2,), CP2.id, 0x1234)
+    fresh_datadir.write_log(directory, (CP2,), CP2.id, 0x1234)
     rewrite(tree, meta=index(1), members=lambda old: {k: v for k, v in old.items() if int(k, 16) == CP2.id})
     assert causes(*pair) == ["etcd-cluster-id-mismatch"]
 
