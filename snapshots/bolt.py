@@ -238,13 +238,20 @@ class Bolt:
         return digest.digest()
 
     def trailer_holds(self, listener: Listener = silent) -> bool | None:
-        """Whether the trailing hash is that of the file; None where the file has none."""
-        return None if self.trailer is None else self.sha256(listener) == self.trailer
+        """Whether the trailing hash is that of the file; None where the file has none, being a db from a disk."""
+        if self.trailer is not None:
+            return self.sha256(listener) == self.trailer
+        return False if cut(self.size) else None
 
     def let_go(self) -> None:
         """Unmaps what has been read; what is asked for again is mapped again. Takes a thirtieth of a second a GB."""
         if isinstance(self.data, mmap.mmap):
             self.data.madvise(mmap.MADV_DONTNEED)
+
+
+def cut(size: int) -> bool:
+    """A file of so many bytes has lost some or won some: a db ends with a sector, a snapshot 32 bytes after one."""
+    return size % SECTOR not in (0, TRAILER_SIZE)
 
 
 @lru_cache(maxsize=512)

@@ -94,12 +94,16 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup in the store, with what was found out about it later, oldest first."""
+    """A backup in the store, with what was found out about it later, oldest first.
+
+    `received` is when the store got its record, by the store's own clock.
+    """
 
     record: Record
     reports: tuple[Report, ...] = ()
     signed: bool = False
     size: int = 0
+    received: datetime | None = None
 
     @property
     def id(self) -> str:
@@ -111,6 +115,16 @@ class Backup:
         if self.reports:
             return self.reports[-1].good
         return self.record.verified is not None
+
+    @property
+    def misdated(self) -> bool:
+        """Dated later than the store got it: the clock of the node that took it was wrong."""
+        return self.received is not None and self.record.taken_at > self.received + SKEW
+
+    @property
+    def moment(self) -> datetime:
+        """When it was taken; by the store's clock where that of the node was wrong."""
+        return self.received if self.received is not None and self.misdated else self.record.taken_at
 
     def last(self, kind: str) -> Report | None:
         return next((report for report in reversed(self.reports) if report.kind == kind), None)
@@ -168,7 +182,11 @@ class _Format(msgspec.Struct):
 
 
 def choose(backups: Iterable[Backup], wanted: str = "latest", cluster: str = "") -> Backup:
-    """`latest` (the newest good one), an id, or a part of one that fits only one. Raises NotFound, UsageError."""
+    """`latest` (the newest good one), an id, or a part of one that fits only one. Raises NotFound, UsageError.
+
+    The latest is no misdated one, as far as there is another. This machine's clock is not asked: a rescue system's may
+    be years off.
+    """
     known = [one for one in backups if not cluster or one.record.cluster_id == cluster]
     if wanted == "latest":
         good = [one for one in known if one.good]
@@ -182,7 +200,8 @@ def choose(backups: Iterable[Backup], wanted: str = "latest", cluster: str = "")
             newest = max(known, key=lambda one: one.record.taken_at, default=None)
             hint = f"; the newest, {newest.id}, can be tried by its name" if newest else ""
             raise NotFound("the store holds no verified backup", f"`drtool backups` lists what it holds{hint}")
-        return max(good, key=lambda one: one.record.taken_at)
+        dated = [one for one in good if not one.misdated] or good
+        return max(dated, key=lambda one: one.record.taken_at)
     name = wanted.rpartition("/")[2]
     fitting = [one for one in known if one.id == name] or [one for one in known if name in one.id]
     if not fitting:
@@ -217,8 +236,10 @@ PERIODS = {"hourly": "%Y-%m-%dT%H", "daily": "%Y-%m-%d", "weekly": "%G-W%V", "mo
 
 
 def ahead(backup: Backup, now: datetime) -> bool:
-    """Dated in the future: some clock was wrong. Its age is not known, and others are not judged by it."""
-    return backup.record.taken_at > now + SKEW
+    """Dated in the future, or later than the store got it: some clock was wrong. Its age is not known, and others are
+    not judged by it.
+    """
+    return backup.record.taken_at > now + SKEW or backup.misdated
 
 
 def retain(backups: Iterable[Backup], rules: Rules, now: datetime) -> Decision:

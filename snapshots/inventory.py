@@ -97,7 +97,8 @@ def _backup(
         return path, failed
     reports = [report for one in found if (report := catalog.read_report(_name(one)))]
     reports.sort(key=lambda report: report.at)
-    return Backup(record, tuple(reports), signed, sum(sizes.values()))
+    received = max(one.modified for one in found if _name(one) == RECORD)
+    return Backup(record, tuple(reports), signed, sum(sizes.values()), received)
 
 
 def read_record(store: Store, path: str, trusted: Iterable[Ed25519PublicKey]) -> tuple[Record, bool]:

@@ -139,7 +139,7 @@ def _from_stream(
         digest.update(held[:-TRAILER_SIZE])
         held = held[-TRAILER_SIZE:]
         listener(Progress("copy", size))
-    hashed = digest.digest() == held if size % SECTOR == TRAILER_SIZE else None
+    hashed = digest.digest() == held if size % SECTOR == TRAILER_SIZE else False if bolt.cut(size) else None
     with bolt.opened(path) as db:
         _check_hash(db, how, hashed)
         restored = _amended(mvcc.keyspace(db), descriptor, how, target, bool(hashed))
@@ -267,7 +267,7 @@ def _check_hash(db: Bolt, how: Restoration, hashed: bool | None) -> None:
         )
     if how.check_hash and not hashed:
         raise Unsound(
-            f"{db.name}: the trailing hash is not that of the file: it was changed after it was saved",
+            f"{db.name}: the trailing hash is not that of the file: it was changed or cut after it was saved",
             "use another copy or an older backup; --skip-hash-check restores it all the same if its structure is sound",
         )
     if not hashed:

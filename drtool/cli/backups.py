@@ -44,6 +44,9 @@ def command(cluster: str, stale: Seconds | None, output: str, **options: Any) ->
     found = held.inventory(cluster)
     for path, wrong in found.broken:
         click.echo(f"drtool: {path} cannot be believed: {wrong}", err=True)
+    for one in found.backups:
+        if one.misdated:
+            click.echo(f"drtool: {one.id} is dated later than the store got it, so `latest` passes it over", err=True)
     late = _late(found, datetime.now(UTC), float(stale)) if stale is not None else []
     emit(_data(found, held.store.url, late), output, lambda: _table(found))
     for line in late:

@@ -123,7 +123,7 @@ def _figure_rows(report: Report) -> list[tuple[str, str]]:
     first, second = found.structure.metas
     rows = [
         ("structure", "sound" if found.structure.sound else f"damaged ({len(found.structure.faults)} faults)"),
-        ("trailing hash", {True: "holds", False: "WRONG: the file was changed after it was saved",
+        ("trailing hash", {True: "holds", False: "WRONG: the file was changed or cut after it was saved",
                            None: "none: not saved by a snapshot"}[found.trailer]),
     ]  # fmt: skip
     if not (first and second):

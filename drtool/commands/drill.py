@@ -125,13 +125,16 @@ def drill(held: Shelf, backup: Backup, wish: Wish, listener: Listener = silent) 
         except OSError as error:  # a full disk, above all
             failed = f"{run.step}: {error.filename or directory}: {error.strerror or error}"
             status = DrtoolError.exit_status
+        age = (began - backup.moment).total_seconds()
+        if age < 0:
+            run.not_proven.append("RPO: the backup is dated after this drill began, so that a clock is wrong")
         found = Drill(
             backup=backup.id,
             cluster=backup.record.cluster_id,
             at=began,
             good=not failed,
             failed=failed,
-            rpo=(began - backup.record.taken_at).total_seconds(),
+            rpo=max(age, 0.0),
             rto=round(sum(phase.seconds for phase in run.phases), 3),
             phases=tuple(run.phases),
             proven=tuple(run.proven),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -113,6 +114,10 @@ def test_a_damaged_backup_fails_at_its_step(held: Shelf, tmp_path: Path, scratch
     assert found.status == 4
     with pytest.raises(NotFound, match="no verified backup"):
         choose(held, "")
+    ahead = msgspec.structs.replace(chosen.record, taken_at=datetime.now(UTC) + timedelta(days=1))
+    dated = drill(held, replace(chosen, record=ahead, received=None), Wish())
+    assert dated.rpo == 0
+    assert dated.not_proven[-2].startswith("RPO: ")
 
 
 def test_a_wrong_key_fails_at_its_step(held: Shelf, scratch_space: Path) -> None:

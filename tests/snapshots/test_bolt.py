@@ -61,6 +61,12 @@ def test_a_raw_db_has_no_trailer(tmp_path: Path) -> None:
         assert db.trailer_holds() is None
 
 
+@pytest.mark.parametrize("change", [-31, -1, 1, 31, 33])
+def test_a_snapshot_that_lost_or_won_bytes_is_no_raw_db(change: int) -> None:
+    data = etcd_db.snapshot({b"key": PAIRS})
+    assert bolt.parse((data + bytes(33))[: len(data) + change], "db").trailer_holds() is False
+
+
 def break_meta(data: bytes, number: int, page_size: int = 4096) -> bytes:
     broken = bytearray(data)
     broken[number * page_size + 40] ^= 0xFF

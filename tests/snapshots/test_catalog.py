@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -128,6 +129,17 @@ def test_latest_is_the_newest_good_one() -> None:
         catalog.choose([unverified])
     with pytest.raises(UsageError, match="2 clusters"):
         catalog.choose([good, backup(NOW, cluster="f" * 16)])
+
+
+def test_latest_is_not_what_a_wrong_clock_dated() -> None:
+    sound = replace(backup(NOW - timedelta(days=1)), received=NOW - timedelta(hours=23))
+    misdated = replace(backup(NOW + timedelta(days=30)), received=NOW - timedelta(days=20))
+    assert catalog.choose([misdated, sound]) is sound
+    assert catalog.choose([misdated]) is misdated
+    assert catalog.ahead(misdated, NOW + timedelta(days=60))
+    assert (sound.moment, misdated.moment) == (NOW - timedelta(days=1), NOW - timedelta(days=20))
+    spooled = replace(backup(NOW), received=NOW + timedelta(days=2))
+    assert catalog.choose([spooled, sound]) is spooled
 
 
 def test_a_part_of_an_id_is_enough() -> None:
