@@ -14,7 +14,8 @@ from snapshots import cluster as clusters
 from snapshots.bolt import Bolt, Damaged
 from snapshots.cluster import Cluster
 from snapshots.mvcc import Keyspace, decode_revision
-from snapshots.survey import salvage, survey_beside
+from snapshots.survey import salvage
+from snapshots.survey_beside import survey_beside
 from snapshots.tally import Survey
 from snapshots.totals import REVISION_SHIFT, SIZE_MASK, prefix_of
 from snapshots.wire import Malformed

@@ -11,10 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from operator import lt
 from struct import Struct
-from typing import Any, TypeAlias
 
 from drtool.core.events import Listener, Progress, silent
-from drtool.host.beside import beside, pieces, possible
 from snapshots import wire
 from snapshots.bolt import (
     BRANCH,
@@ -28,7 +26,7 @@ from snapshots.bolt import (
     Damaged,
     Page,
 )
-from snapshots.crc import combine, crc32c
+from snapshots.crc import crc32c
 from snapshots.leafcolumns import take_leaves
 from snapshots.mvcc import (
     TOMBSTONE_SIZE,
@@ -36,45 +34,23 @@ from snapshots.mvcc import (
     decode_revision,
 )
 from snapshots.tally import Survey
-from snapshots.totals import REVISION_SHIFT, Totals, together
+from snapshots.totals import REVISION_SHIFT
 
-WORTH_CHILD = 64 << 20
 REPORT_EVERY = 64
-MOST_SHARES = 512
-"""The pass is handed out in as many parts or fewer; a pipe holds a byte for each."""
-ENOUGH_SHARES = 64
-Part: TypeAlias = tuple[int, bytes, "bytes | None"]
-"""A page, its lowest key, and the one that all keys below it come before."""
 
 
 def survey(bolt: Bolt, listener: Listener = silent) -> Survey:
     """Raises Damaged at the first fault."""
-    return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages)))
-
-
-def survey_beside(
-    bolt: Bolt, trailer: Callable[[], bool | None], listener: Listener = silent, worth: int = WORTH_CHILD
-) -> tuple[Survey, bool | None]:
-    """The same and the outcome of `trailer`, on two cores where the file has `worth` bytes or more.
-
-    A child process does `trailer`, and then a share of what is left of bucket `key`. Raises Damaged as `survey` does.
-    """
-    if bolt.used < worth or not possible():
-        return survey(bolt, listener), trailer()
-    walk = Survey(bolt, listener, bytearray(bolt.meta.pages), beside=trailer)
-    try:
-        _pass(walk)
-    except Damaged:
-        walk = survey(bolt, listener)  # names the first fault
-    return walk, walk.trailer if walk.both else trailer()
+    return go_through(Survey(bolt, listener, bytearray(bolt.meta.pages)))
 
 
 def salvage(bolt: Bolt, listener: Listener = silent) -> Survey:
     """What a damaged file still tells: pages at fault are left out, and listed in `faults`. Pair by pair, so slower."""
-    return _pass(Survey(bolt, listener, bytearray(bolt.meta.pages), faults=[]))
+    return go_through(Survey(bolt, listener, bytearray(bolt.meta.pages), faults=[]))
 
 
-def _pass(walk: Survey) -> Survey:
+def go_through(walk: Survey, key: Callable[[int], None] | None = None) -> Survey:
+    """All buckets and the freelist. `key` takes the tree of bucket `key`, by far the largest, in a way of its own."""
     walk.seen[0:2] = b"\1\1"
     for name, bucket in _top(walk).items():
         walk.crc = crc32c(name, walk.crc)
@@ -82,8 +58,10 @@ def _pass(walk: Survey) -> Survey:
         try:
             if bucket.inline is not None:
                 _slowly(walk, bucket.inline, None, None)
+            elif walk.in_key and key is not None:
+                key(bucket.root)
             else:
-                _descend(walk, bucket.root, None, None)
+                descend(walk, bucket.root, None, None)
         except Damaged as fault:
             walk.blame(fault)
         if walk.in_key:
@@ -97,11 +75,11 @@ def _pass(walk: Survey) -> Survey:
 
 def _top(walk: Survey) -> dict[bytes, Bucket]:
     """The top-level buckets; their tree is checked like any other, but what it holds is in no hash."""
-    _descend(walk, walk.bolt.meta.root, None, None, top=True)
+    descend(walk, walk.bolt.meta.root, None, None, top=True)
     return walk.bolt.buckets()
 
 
-def _descend(
+def descend(
     walk: Survey, number: int, low: bytes | None, high: bytes | None, depth: int = 0, top: bool = False
 ) -> None:
     """All keys below page `number` lie in `low` (included) to `high` (excluded)."""
@@ -114,20 +92,17 @@ def _descend(
         raise walk.bolt.damaged(number, f"flags {page.flags:#x} where a branch or a leaf belongs")
     if depth > MAX_DEPTH:
         raise walk.bolt.damaged(number, "the tree is deeper than any real one")
-    children, keys, highs = _below(walk, page, low, high)
-    if walk.beside and walk.in_key and depth == 0:
-        _shared(walk, list(zip(children, keys, highs, strict=True)), walk.beside)
-        return
+    children, keys, highs = below(walk, page, low, high)
     if top or walk.faults is not None or not take_leaves(walk, children, keys, highs):
         for child, lowest, highest in zip(children, keys, highs, strict=True):
             try:
-                _descend(walk, child, lowest, highest, depth + 1, top)
+                descend(walk, child, lowest, highest, depth + 1, top)
             except Damaged as fault:
                 walk.blame(fault)
     _report(walk)
 
 
-def _below(
+def below(
     walk: Survey, page: Page, low: bytes | None, high: bytes | None
 ) -> tuple[tuple[int, ...], list[bytes], list[bytes | None]]:
     """A branch page, claimed: the pages below it, and for each the bounds of its keys."""
@@ -135,54 +110,6 @@ def _below(
     keys, children = walk.bolt.children(page)
     _check_order(walk, page, keys, None, low, high)
     return children, keys, [*keys[1:], high]
-
-
-def _shared(walk: Survey, parts: list[Part], trailer: Callable[[], bool | None]) -> None:
-    """The bounds of the parts keep the order between them, so that any run of them is a pass of its own."""
-    depth = 1
-    while len(parts) < ENOUGH_SHARES and (deeper := _deeper(walk, parts)) != parts:
-        parts, depth = deeper, depth + 1
-    step = -(-len(parts) // MOST_SHARES)
-    shares = [parts[at : at + step] for at in range(0, len(parts), step)]
-    afterwards = len(shares) // 8  # what this process has to do after its share, in the time that shares take
-    ours = 0
-
-    def beside_us() -> tuple[Any, ...]:
-        held = trailer()
-        rest = Survey(walk.bolt, silent, bytearray(walk.bolt.meta.pages), in_key=True)
-        for share in shares[ours or len(shares) - left.share(afterwards) :]:  # `ours` where the child has failed
-            _each(rest, share, depth)
-        passed = rest.crc, rest.hashed, rest.pairs, rest.previous, bytes(rest.seen)
-        return held, *passed, rest.dead, rest.stored, tuple(rest.totals())
-
-    with pieces(len(shares)) as left, beside(beside_us) as result:
-        while left.one():
-            _each(walk, shares[ours], depth)
-            ours += 1
-        walk.bolt.let_go()  # while the child is at work, not at the end
-        first = walk.totals()
-        walk.trailer, crc, hashed, pairs, previous, seen, dead, stored, second = result()
-        # while the child ends, which has a large mapping to give back
-        walk.both = together(walk.stored, stored, first, Totals(*second))
-    if int.from_bytes(seen) & int.from_bytes(walk.seen):
-        raise walk.bolt.damaged(0, "a page is referred to twice")
-    walk.seen = bytearray((int.from_bytes(seen) | int.from_bytes(walk.seen)).to_bytes(len(seen)))
-    walk.crc, walk.hashed, walk.pairs = combine(walk.crc, crc, hashed), walk.hashed + hashed, walk.pairs + pairs
-    walk.previous = previous or walk.previous
-    walk.dead = (walk.dead - stored.keys()) | dead
-
-
-def _deeper(walk: Survey, parts: list[Part]) -> list[Part]:
-    found: list[Part] = []
-    for part in parts:
-        page = walk.bolt.page(part[0])
-        found += zip(*_below(walk, page, *part[1:]), strict=True) if page.flags == BRANCH else [part]
-    return found
-
-
-def _each(walk: Survey, share: list[Part], depth: int) -> None:
-    for child, low, high in share:
-        _descend(walk, child, low, high, depth)
 
 
 def _check_order(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drtool.core.events import Listener
@@ -16,8 +15,7 @@ MAX_FAULTS = 100
 class Survey:
     """What the pass gathers. `stored` has every user key (see totals), `dead` the deleted ones.
 
-    Where `beside` is to be done in a child process, which then takes its share: its outcome is `trailer`, `stored` has
-    the keys of this process's share, and `both` the totals.
+    Where two processes shared a pass, `stored` has the keys of this one's share, and `both` are the totals.
     `crc` is etcdutl's hash, `newest` the last key of bucket `key`; `seen` has a 1 for every page in use.
     `faults` is None where the first fault ends the pass, else what has been found and stepped over.
     """
@@ -36,8 +34,6 @@ class Survey:
     previous: bytes | None = None
     branches: int = 0
     faults: list[Damaged] | None = None
-    beside: Callable[[], bool | None] | None = None
-    trailer: bool | None = None
 
     def totals(self) -> Totals:
         return self.both or totals(self.stored)

@@ -16,7 +16,8 @@ from snapshots.figures import Status
 from snapshots.mvcc import Revision, encode_revision
 from snapshots.stream.check import StreamCheck
 from snapshots.stream.tree import Kept, settle
-from snapshots.survey import survey, survey_beside
+from snapshots.survey import survey
+from snapshots.survey_beside import survey_beside
 from snapshots.totals import prefix_of
 from tests.builders import etcd_db
 from tests.etcd_server import find_etcd
