@@ -65,8 +65,6 @@ def opened(directory: Path) -> Iterator[MemberDir]:
     with mvcc.opened(db) as keyspace:
         seen = int.from_bytes(keyspace.meta().get(b"consistent_index", b""))
         log = wal.read(member / "wal", after=seen)
-        if log.tail.kind == "clean" and not log.segments:
-            raise Unsound(f"{directory}: no log", "use another member's directory")
         yield MemberDir(directory, db, keyspace, log, seen)
 
 
@@ -92,7 +90,14 @@ def _newest_db(member: Path) -> Path:
 
 def check_log(held: MemberDir, accept_damage: bool = False) -> None:
     """A torn tail is what a crash leaves and loses nothing acknowledged; raises Unsound for any other damage."""
-    if held.log.tail.kind == "corrupt" and not accept_damage:
+    if accept_damage:
+        return
+    if not held.log.cluster_id:  # every segment begins with the member's and the cluster's id
+        raise Unsound(
+            f"{held.directory}: the log holds no record: entries after {held.consistent_index} cannot be read",
+            "use another member's directory; --skip-hash-check restores what the db has",
+        )
+    if held.log.tail.kind == "corrupt":
         raise Unsound(
             f"{held.directory}: the log is corrupt: {held.log.tail}; entries after {held.last[1]} cannot be read",
             "use another member's directory; --skip-hash-check restores what stands before",

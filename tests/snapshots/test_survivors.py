@@ -136,6 +136,22 @@ def test_a_log_that_cannot_be_read_hides_no_other_member(kind: str, members: dic
     assert "wal" in verdict.survivors[0].damage
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [0, 4096])
+def test_a_log_without_a_record_is_damage(size: int, members: dict[str, Path], tmp_path: Path) -> None:
+    """As a file system may leave it after a power cut."""
+    shutil.copytree(members["b"], tmp_path / "b")
+    for segment in (tmp_path / "b/member/wal").glob("*.wal"):
+        segment.write_bytes(bytes(size))
+    verdict = survivors.compare([tmp_path / "b"])
+    assert verdict.best is None
+    assert "the log holds no record" in verdict.survivors[0].damage
+    cluster = new_cluster([NewMember("b", ("http://127.0.0.1:2380",))])
+    with pytest.raises(Unsound, match="the log holds no record"):
+        restore(tmp_path / "b", tmp_path / "b.etcd", Restoration(cluster, "b"))
+    assert restore(tmp_path / "b", tmp_path / "b.etcd", Restoration(cluster, "b", check_hash=False)).replayed == 0
+
+
 def test_members_of_different_clusters_are_told(members: dict[str, Path], tmp_path: Path) -> None:
     with EtcdServer(find_etcd(), tmp_path) as other:
         other.put(b"k", b"v")
