@@ -143,13 +143,13 @@ class Bolt:
             raise self.damaged(page.number, "the key of a child lies outside of the page")
         return [self.data[start:end] for start, end in zip(starts, ends, strict=True)], table[2::3]
 
-    def leaves(self, bucket: Bucket) -> Iterator[Page]:
+    def leaves(self, bucket: Bucket, backwards: bool = False) -> Iterator[Page]:
         """The leaf pages of a bucket in key order. A page met twice ends it with Damaged: loops cannot hang it."""
         if bucket.inline is not None:
             yield bucket.inline
             return
         seen = bytearray(self.meta.pages)
-        stack = [iter((bucket.root,))]
+        stack: list[Iterator[int]] = [iter((bucket.root,))]
         while stack:
             number = next(stack[-1], None)
             if number is None:
@@ -166,7 +166,8 @@ class Bolt:
             elif len(stack) > MAX_DEPTH:
                 raise self.damaged(number, "the tree is deeper than any real one")
             else:
-                stack.append(iter(self.children(page)[1]))
+                below = self.children(page)[1]
+                stack.append(reversed(below) if backwards else iter(below))
 
     def columns(self, page: Page) -> Columns:
         """The elements of a leaf, every one inside its page."""

@@ -6,10 +6,9 @@ anywhere: what was read is then the newest part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from snapshots.bolt import BRANCH, LEAF, MAX_DEPTH, Bolt, Bucket, Page
+from snapshots.bolt import Bolt, Page
 from snapshots.mvcc import TOMBSTONE_SIZE, Keyspace, decode_key_value, user_key
 from snapshots.registry import keys as registry
 from snapshots.registry.encryption import PREFIX, Locked, seal
@@ -55,7 +54,7 @@ def read(keyspace: Keyspace, budget: int, prefix: str = registry.PREFIX) -> Cont
     reading = _Reading(keyspace.bolt, prefix.encode().rstrip(b"/") + b"/", prefix.rstrip("/"))
     if bucket is None:
         return Contents()
-    for page in _newest_first(keyspace.bolt, bucket):
+    for page in keyspace.bolt.leaves(bucket, backwards=True):
         if budget <= 0:
             reading.found.whole = False
             break
@@ -131,26 +130,3 @@ def _seal(value: bytes) -> tuple[str, str]:
     except Locked:
         return "unknown", ""
     return (found.provider, found.key) if found else (PLAIN, PLAIN)
-
-
-def _newest_first(bolt: Bolt, bucket: Bucket) -> Iterator[Page]:
-    if bucket.inline is not None:
-        yield bucket.inline
-        return
-    seen = bytearray(bolt.meta.pages)
-    stack = [iter((bucket.root,))]
-    while stack:
-        number = next(stack[-1], None)
-        if number is None:
-            stack.pop()
-            continue
-        page = bolt.page(number)
-        if seen[number]:
-            raise bolt.damaged(number, "referred to twice")
-        seen[number] = 1
-        if page.flags == LEAF:
-            yield page
-        elif page.flags != BRANCH or len(stack) > MAX_DEPTH:
-            raise bolt.damaged(number, f"flags {page.flags:#x} where a branch or a leaf belongs")
-        else:
-            stack.append(reversed(bolt.children(page)[1]))

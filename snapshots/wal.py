@@ -7,6 +7,7 @@ the data of all records of all segments; a record of type 4 carries it into the 
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -152,7 +153,7 @@ class _Reading:
         return True
 
     def _ends(self, path: Path, at: int, data: bytes, end: int, last: bool, reason: str) -> bool:
-        torn = last and (end >= len(data) or _torn(data, at, end))
+        torn = last and (end >= len(data) or unwritten(data, at, end))
         self.tail = Tail("torn" if torn else "corrupt", path.name, at, reason)
         return False
 
@@ -188,12 +189,11 @@ class _Reading:
                 self.entries.clear()  # the leader sent a snapshot instead of what lies between
             self.entries.append(entry if entry.index > self.after else replace(entry, data=b""))
         elif kind == STATE:
-            numbers = _numbers(content, 1, 2, 3)
-            self.state = HardState(*numbers)
+            self.state = HardState(*numbers(content, 1, 2, 3))
         elif kind == SNAPSHOT:
-            self.marks.append(Mark(*_numbers(content, 1, 2)))
+            self.marks.append(Mark(*numbers(content, 1, 2)))
         elif kind == METADATA:
-            member_id, cluster_id = _numbers(content, 1, 2)
+            member_id, cluster_id = numbers(content, 1, 2)
             self.ids = (member_id, cluster_id)
         else:
             raise wire.Malformed(f"record of type {kind}")
@@ -202,7 +202,7 @@ class _Reading:
         return Log(*self.ids, tuple(self.entries), self.state, tuple(self.marks), self.tail, self.segments)
 
 
-def _torn(data: bytes, at: int, end: int) -> bool:
+def unwritten(data: bytes | mmap.mmap, at: int, end: int) -> bool:
     """etcd's own rule (decoder.go isTornEntry): a sector of the record is all zero, so it was never written."""
     while at < end:
         sector = min(end, at + SECTOR - at % SECTOR)
@@ -228,7 +228,8 @@ def decode_entry(data: bytes) -> Entry:
     return Entry(index, term, kind, content)
 
 
-def _numbers(data: bytes, *wanted: int) -> tuple[int, ...]:
+def numbers(data: bytes, *wanted: int) -> tuple[int, ...]:
+    """Those fields of a message as unsigned integers, 0 for one that is not there."""
     found = {number: value for number, value in wire.fields(data) if number in wanted}
     return tuple(wire.unsigned(found.get(number, 0)) for number in wanted)
 

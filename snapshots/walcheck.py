@@ -21,10 +21,11 @@ from snapshots.wal import (
     LENGTH,
     METADATA,
     NAME,
-    SECTOR,
     SIZE_MASK,
     SNAPSHOT,
     STATE,
+    numbers,
+    unwritten,
 )
 
 BUDGET = 24 << 20
@@ -90,7 +91,7 @@ class _Walk:
 def _index(content: bytes) -> int:
     """Field 3 of an entry (its index) or of a hard state (the commit)."""
     try:
-        return _numbers(content, 3)[0]
+        return numbers(content, 3)[0]
     except wire.Malformed:
         return 0
 
@@ -181,20 +182,10 @@ def _records(walk: _Walk, data: mmap.mmap, last: bool) -> None:
             _take(walk, data[start : start + body])
         except wire.Malformed as wrong:
             walk.fault = str(wrong)
-            unfinished = _torn(data, walk.offset, end) or not data[end - padding - TAIL : end].strip(b"\0")
+            unfinished = unwritten(data, walk.offset, end) or not data[end - padding - TAIL : end].strip(b"\0")
             walk.torn = last and unfinished and not _more(data, end)
             return
     walk.offset = end
-
-
-def _torn(data: mmap.mmap, at: int, end: int) -> bool:
-    """etcd's own rule (decoder.go isTornEntry): a sector of the record is all zero, so it was never written."""
-    while at < end:
-        sector = min(end, at + SECTOR - at % SECTOR)
-        if not data[at:sector].strip(b"\0"):
-            return True
-        at = sector
-    return False
 
 
 def _more(data: mmap.mmap, at: int) -> bool:
@@ -220,9 +211,9 @@ def _take(walk: _Walk, record: bytes) -> None:
     elif kind == STATE:
         walk.state = content
     elif kind == SNAPSHOT:
-        walk.marks.append(_numbers(content, 1)[0])
+        walk.marks.append(numbers(content, 1)[0])
     elif kind == METADATA:
-        member, cluster = _numbers(content, 1, 2)
+        member, cluster = numbers(content, 1, 2)
         walk.ids = (member, cluster)
     else:
         raise wire.Malformed(f"a record of type {kind}")
@@ -247,8 +238,3 @@ def _parts(record: bytes) -> tuple[int, int, bytes]:
         elif number == 3:
             content = wire.blob(value)
     return kind, crc, content
-
-
-def _numbers(data: bytes, *wanted: int) -> tuple[int, ...]:
-    found = {number: value for number, value in wire.fields(data) if number in wanted}
-    return tuple(wire.unsigned(found.get(number, 0)) for number in wanted)
