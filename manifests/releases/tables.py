@@ -190,7 +190,10 @@ _KUBELET_ROOT = "KubeletConfiguration"
 def unknown_kubelet_fields(
     config: Mapping[str, Any], version: Version
 ) -> tuple[tuple[tuple[str | int, ...], Verdict], ...] | None:
-    """Path and verdict of every field that KubeletConfiguration v1beta1 of this release does not have."""
+    """Path and verdict of every field that KubeletConfiguration v1beta1 of this release does not have.
+
+    A field of another release without a value is left out: to drop it changes nothing.
+    """
     release = _release("kubelet", version)
     return None if release is None else tuple(_unknown_fields(config, _KUBELET_ROOT, release, ()))
 
@@ -200,9 +203,10 @@ def _unknown_fields(
 ) -> Iterator[tuple[tuple[str | int, ...], Verdict]]:
     table = _kubelet_struct(struct)
     for name, item in value.items():
-        run = _at(table.get(str(name), []), release)
+        runs = table.get(str(name), [])
+        run = _at(runs, release)
         if run is None:
-            if path or name not in {"kind", "apiVersion"}:
+            if (path or name not in {"kind", "apiVersion"}) and not (runs and _unset(item, runs[-1][2])):
                 yield (*path, str(name)), _explain(table, str(name), release, "1.")
             continue
         kind = re.sub(r"^[*\[\]]+", "", run[2]).rpartition(".")[2]
@@ -211,6 +215,13 @@ def _unknown_fields(
             if isinstance(inner, dict) and _kubelet_struct(kind) and not run[2].startswith("map["):
                 place = (*path, str(name)) if index is None else (*path, str(name), index)
                 yield from _unknown_fields(inner, kind, release, place)
+
+
+def _unset(item: Any, kind: str) -> bool:
+    """The value says no more than a field left out: empty, or Go's zero of a type that is no pointer (kubeadm's 0s)."""
+    if isinstance(item, dict):
+        return all(_unset(inner, "*") for inner in item.values())
+    return item is None or item == [] or (not kind.startswith("*") and item in ("", "0s", 0))
 
 
 def mistyped_kubelet_fields(

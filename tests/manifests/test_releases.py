@@ -168,6 +168,30 @@ def test_kubelet_fields_are_checked_in_depth() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("field", "known"),
+    [
+        ({"crashLoopBackOff": {}}, True),
+        ({"crashLoopBackOff": None}, True),
+        ({"crashLoopBackOff": {"maxContainerRestartPeriod": None}}, True),
+        ({"crashLoopBackOff": {"maxContainerRestartPeriod": "0s"}}, False),
+        ({"preloadedImagesVerificationAllowlist": []}, True),
+        ({"imagePullCredentialsVerificationPolicy": ""}, True),
+        ({"imageMaximumGCAge": "0s"}, True),
+        ({"imageMaximumGCAge": "1h"}, False),
+        ({"podLogsDir": ""}, True),
+        ({"podLogsDir": "/srv"}, False),
+        ({"failCgroupV1": False}, False),  # a pointer: false is said
+        ({"userNamespaces": {}}, True),
+    ],
+)
+def test_a_field_of_a_later_kubelet_without_a_value_is_no_loss(field: dict[str, object], known: bool) -> None:
+    found = tables.unknown_kubelet_fields(field, (1, 28))
+    assert found is not None
+    assert (not found) is known
+    assert all(verdict.state is State.NOT_YET for _, verdict in found)
+
+
 def test_replacements_are_of_flags_that_some_release_had() -> None:
     known: dict[str, set[str]] = {component: set(tables._flag_table(component)) for component in tables.COMPONENTS}
     known[""] = set().union(*known.values())

@@ -2,8 +2,9 @@
 
 Broken YAML, an empty file, another kind (a kubeconfig, of all things), a missing apiVersion or a value of the wrong
 type stops the kubelet. A field that it does not know, or one that is given twice, makes it read the file leniently: it
-warns once in its log, drops the field, and runs on without what was meant; that is an error here. Files of --config-dir
-are read one by one: each must be YAML and name its kind.
+warns once in its log, drops the field, and runs on without what was meant; that is an error here, unless the field is
+of another release and holds no value, as `crashLoopBackOff: {}` of a newer kubeadm. Files of --config-dir are read one
+by one: each must be YAML and name its kind.
 
 Fix: correct the file; --config=/var/lib/kubelet/config.yaml in the drop-in where it names a kubeconfig.
 """

@@ -133,6 +133,15 @@ def test_fields_that_this_kubelet_does_not_take(tree: Tree, text: str, severity:
     assert found == ([] if severity is False else [severity])
 
 
+def test_an_empty_field_of_a_newer_kubeadm_is_no_loss_to_an_older_kubelet(tree: Tree) -> None:
+    versions(tree, kubelet="v1.31.14")
+    add(tree, "crashLoopBackOff: {}\n")
+    assert titles(tree, "kubelet-config-invalid") == []
+    tree.replace(KUBELET, "crashLoopBackOff: {}", "crashLoopBackOff: {maxContainerRestartPeriod: 10s}")
+    (title,) = titles(tree, "kubelet-config-invalid")
+    assert title.startswith("crashLoopBackOff in ")
+
+
 # ---- flags, endpoint, version
 
 
