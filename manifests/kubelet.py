@@ -103,33 +103,61 @@ def read_unit(name: str, entry: Mapping[str, Entry]) -> Unit:
 
 
 def _settings(file: Entry) -> Iterable[Setting]:
-    text = (file.data or b"").decode("utf-8", "replace")
-    joined = re.sub(r"\\\n", lambda _: "\x00 ", text)
-    number = 1
-    for line in joined.split("\n"):
-        content = line.replace("\x00", "").strip()
-        if content and content[0] not in "#;[" and "=" in content:
+    """systemd.syntax(7): a line goes on after a backslash; comment lines are dropped, there too."""
+    held, first = "", 0
+    for number, line in enumerate([*(file.data or b"").decode("utf-8", "replace").split("\n"), ""], 1):
+        if line.lstrip()[:1] in {"#", ";"}:
+            continue
+        first = first if held else number
+        goes_on = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        content = held + (line[:-1] + " " if goes_on else line)
+        held = content if goes_on else ""
+        content = content.strip()
+        if not goes_on and "=" in content and content[0] != "[":
             key, _, value = content.partition("=")
-            yield Setting(key.strip(), value.strip(), Evidence(file.path, number, content[:300]))
-        number += 1 + line.count("\x00")
+            yield Setting(key.strip(), value.strip(), Evidence(file.path, first, content[:300]))
+
+
+_QUOTED = r"""'[^']*(?:'|\Z)|"(?:[^"\\]|\\.)*\\?(?:"|\Z)"""
+_ASSIGNMENT = re.compile(
+    rf"""[#;][^\r\n]*|(?P<key>\S[^=\r\n]*)=(?P<quoted>(?:[ \t]*(?:{_QUOTED}))*)[ \t]*(?P<bare>(?:[^\\\r\n]|\\.)*\\?)"""
+    r"|[^\s][^\r\n]*",
+    re.DOTALL,
+)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_environment(file: Entry) -> tuple[Setting, ...]:
-    """systemd.exec(5) EnvironmentFile: NAME=value, quotes removed."""
+    """systemd.exec(5) EnvironmentFile, as parse_env_file() of systemd 254 reads it; the line is that of the name.
+
+    Quotes count only before the first bare character; a value goes on after a backslash or in an open quote. A comment
+    ends with its line (before 254 a backslash made it go on), and what is no name (`export A`) is ignored.
+    """
     found = []
-    lines = tuple((file.data or b"").decode("utf-8", "replace").splitlines())
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if text and text[0] not in "#;" and "=" in text:
-            key, _, value = text.partition("=")
-            found.append(
-                Setting(key.strip(), _unquoted(value.strip()), Evidence(file.path, number, line_text(lines, number)))
-            )
+    text = (file.data or b"").decode("utf-8", "replace")
+    for match in _ASSIGNMENT.finditer(text):
+        name = (match["key"] or "").strip()
+        if _NAME.fullmatch(name):
+            number = text.count("\n", 0, match.start()) + 1
+            shown = re.sub(r"\\?[\r\n]+[ \t]*", " ", match[0])
+            value = _unquoted(match["quoted"]) + _unescaped(match["bare"])
+            found.append(Setting(name, value, Evidence(file.path, number, line_text((shown,), 1))))
     return tuple(found)
 
 
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+def _unquoted(text: str) -> str:
+    """Quoted parts one after another; in double quotes a backslash stands before a sign of the shell or a line end."""
+    parts = (match[0] for match in re.finditer(_QUOTED, text, re.DOTALL))
+    return "".join(
+        part.strip("'") if part[0] == "'" else re.sub(r'\\(?:(["\\`$])|\n)', r"\1", part[1:].removesuffix('"'))
+        for part in parts
+    )
+
+
+def _unescaped(text: str) -> str:
+    """A bare value: each backslash takes the next character as it is, and a line end away."""
+    kept = re.sub(r"(?<!\\)((?:\\\\)*)[ \t]+\Z", r"\1", text)
+    return re.sub(r"\\(.?)", lambda match: match[1].strip("\r\n"), kept, flags=re.DOTALL)
 
 
 def kubelet_flags(unit: Unit, entry: Mapping[str, Entry]) -> tuple[Flag, ...]:

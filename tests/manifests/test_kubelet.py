@@ -69,6 +69,10 @@ def test_a_drop_in_of_etc_replaces_the_one_of_the_same_name() -> None:
         ("/usr/bin/kubelet --root-dir=${DIR}/kubelet", {"root-dir": "/data/kubelet"}),
         ("/usr/bin/kubelet $ABSENT --v=1", {"v": "1"}),
         ("/usr/bin/kubelet \\\n  --v=1 \\\n  --config=/a", {"v": "1", "config": "/a"}),
+        (
+            "/usr/bin/kubelet \\\n  --v=1 \\\n # --container-runtime=remote \\\n  --config=/a",
+            {"v": "1", "config": "/a"},
+        ),
         ('/usr/bin/kubelet "unbalanced', {}),
     ],
 )
@@ -86,6 +90,44 @@ def test_lines_of_directives_and_variables() -> None:
     assert unit.all("Restart")[0].evidence.line == 6
     [setting] = read_environment(Entry("/etc/default/kubelet", "file", data=b"# x\nA='b c'\n"))
     assert (setting.key, setting.value, setting.evidence.line) == ("A", "b c", 2)
+
+
+# What systemd 252's own parser made of each file (its environment.d generator prints it).
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('A="--v=2 \\\n  --w=3"\n', {"A": "--v=2   --w=3"}),
+        ("A=--v=2 \\\n  --w=3  \nB=1\n", {"A": "--v=2   --w=3", "B": "1"}),
+        ("A='x y' \"z\"  \n", {"A": "x yz"}),
+        ('A="q\\"r\\n"\n', {"A": 'q"r\\n'}),
+        ("A=a\\ b\\\\\n", {"A": "a b\\"}),
+        ('A="multi\nline"\n', {"A": "multi\nline"}),
+        ('A=not"quoted" \n', {"A": 'not"quoted"'}),
+        ("A=x #no comment\n#B=1\n;C=1\nD = 1\n", {"A": "x #no comment", "D": "1"}),
+        ("export A=1\nB=2\r\n", {"B": "2"}),
+        ('A="open\nB=1\n', {"A": "open\nB=1\n"}),
+        ("A=1\nA=2\n", {"A": "2"}),
+    ],
+)
+def test_an_environment_file_reads_as_systemd_reads_it(text: str, expected: dict[str, str]) -> None:
+    found = read_environment(Entry("/etc/default/kubelet", "file", data=text.encode()))
+    assert {setting.key: setting.value for setting in found} == expected
+
+
+def test_a_value_over_several_lines_gives_flags_at_the_line_of_its_name() -> None:
+    text = '# \\\nKUBELET_EXTRA_ARGS="--v=2 \\\n  --fail-swap-on=false"\n'
+    captured = entries(**{"/etc/default/kubelet": text})
+    found = kubelet_flags(read_unit("kubelet.service", captured), captured)
+    assert [(flag.name, flag.value, flag.evidence.line) for flag in found] == [
+        ("v", "2", 2),
+        ("fail-swap-on", "false", 2),
+    ]
+    assert "--fail-swap-on=false" in found[1].evidence.text
+
+
+def test_a_comment_that_ends_in_a_backslash_ends_there() -> None:
+    unit = read_unit("kubelet.service", entries(**{UNIT: "[Service]\n# x \\\nRestart=always\n"}))
+    assert [(one.value, one.evidence.line) for one in unit.all("Restart")] == [("always", 3)]
 
 
 def test_a_flag_wins_over_the_configuration(tmp_path: Path) -> None:

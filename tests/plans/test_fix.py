@@ -178,6 +178,15 @@ def test_only_the_removed_flags_go(tmp_path: Path) -> None:
     assert text == 'KUBELET_KUBEADM_ARGS="--v=2 --node-ip=192.0.2.111"\n# kept\n'
 
 
+def test_a_removed_flag_goes_and_the_lines_around_it_still_go_on(tmp_path: Path) -> None:
+    tree = laid(tmp_path)
+    text = 'KUBELET_EXTRA_ARGS="--network-plugin \\\n  cni \\\n  --container-runtime \\\n  --v=2"\nB=1\n'
+    tree.write("/etc/default/kubelet", text)
+    (step, *_) = fix.plan(Root(tmp_path), "kubelet-flag-removed", NOW).steps
+    step.apply(host_of(tmp_path, fix.plan(Root(tmp_path), "kubelet-flag-removed", NOW)))
+    assert tree.read("/etc/default/kubelet") == 'KUBELET_EXTRA_ARGS=" \\\n  \\\n  --v=2"\nB=1\n'
+
+
 def test_an_expired_kubelet_certificate_is_issued_and_the_kubelet_restarted(tmp_path: Path) -> None:
     tree = laid(tmp_path)
     expired_kubelet(tree)

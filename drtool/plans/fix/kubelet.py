@@ -86,7 +86,7 @@ def _without(node: Node, path: str, names: list[str]) -> tuple[EditFile, ...]:
     """--name=value, --name="a b", --name value and --name alone, with the blank before it."""
     data = site.file_data(node, path)
     flags = "|".join(re.escape(name) for name in names)
-    pattern = re.compile(rf" ?--(?:{flags})(?:=[^\s\"']*|\s+(?!-)[^\s\"']+)?(?=[\s\"']|$)", re.MULTILINE)
+    pattern = re.compile(rf" ?--(?:{flags})(?:=[^\s\"']*|(?:[ \t]|\\\n)+(?!-)[^\s\"'\\]+)?(?=[\s\"']|$)", re.MULTILINE)
     text = data.decode()
     found = [(match.start(), match[0]) for match in pattern.finditer(text)]
     return edit_file(path, data, tuple(Change(len(text[:at].encode()), old, "") for at, old in found))
