@@ -1,9 +1,10 @@
-"""Every flag of a control-plane program must be one that its version knows, and the required ones must be there.
+"""Every flag of a control-plane program must be one that its version knows, and they must go together.
 
 With a flag that its release has removed, or has not got yet, a program prints `unknown flag` and exits; deprecated
 flags still work. It happens after an upgrade of a manifest with flags of one's own, with an old manifest put back, and
 with a flag of another component. Without --service-account-issuer and its key files the API server does not start
-either (1.20 and newer). etcd's flags have a check of their own.
+either (1.20 and newer), nor with flags that exclude each other: --authorization-config beside --authorization-mode,
+which kubeadm writes unless it is told otherwise, or a mode without its file. etcd's flags have a check of their own.
 
 Fix: take the flag out, or write what replaces it; in kubeadm's configuration too (extraArgs), or the next upgrade
 brings it back.
@@ -21,6 +22,19 @@ from manifests.releases.tables import COMPONENTS, State, Verdict
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready")
+# What kube-apiserver itself refuses (Validate() of its options, 1.24 to 1.37).
+EXCLUDES = {
+    "authorization-config": (
+        "authorization-mode",
+        "authorization-webhook-config-file",
+        "authorization-webhook-version",
+        "authorization-webhook-cache-authorized-ttl",
+        "authorization-webhook-cache-unauthorized-ttl",
+    ),
+    "service-account-signing-endpoint": ("service-account-key-file", "service-account-signing-key-file"),
+}
+MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
+FILE_OF_MODE = {"ABAC": "authorization-policy-file", "Webhook": "authorization-webhook-config-file"}
 REQUIRED = ("etcd-servers", "service-account-issuer", "service-account-signing-key-file")
 
 
@@ -28,6 +42,8 @@ def find(node: Node) -> Iterator[Finding]:
     gap: EvidenceMissing | None = None
     yield from _kube_vip(node)
     yield from _required(node)
+    if "kube-apiserver" in node.components:
+        yield from _together(node.components["kube-apiserver"])
     for component in node.components.values():
         if component.program == "etcd":
             continue
@@ -76,6 +92,36 @@ def _required(node: Node) -> Iterator[Finding]:
         yield Finding(
             f"The API server has no --{name}, and does not start without it", (where, apiserver.image_evidence)
         )
+
+
+def _together(apiserver: Component) -> Iterator[Finding]:
+    for name, others in EXCLUDES.items():
+        beside = [other for other in others if apiserver.has(name) and apiserver.has(other)]
+        if beside:
+            yield Finding(
+                f"The API server does not start with --{name} beside --{beside[0]}",
+                (apiserver.flag(name).evidence, *(apiserver.flag(other).evidence for other in beside)),
+            )
+    if not apiserver.has("authorization-config"):
+        yield from _modes(apiserver)
+
+
+def _modes(apiserver: Component) -> Iterator[Finding]:
+    modes = apiserver.names("authorization-mode")
+    at = tuple(flag.evidence for flag in apiserver.all("authorization-mode"))
+    for mode in dict.fromkeys(modes):
+        if mode not in MODES:
+            yield Finding(f"There is no authorization mode {mode}; the API server takes {', '.join(MODES)}", at)
+        elif modes.count(mode) > 1:
+            yield Finding(f"Authorization mode {mode} is given twice, which the API server refuses", at)
+        if mode in FILE_OF_MODE and not apiserver.value(FILE_OF_MODE[mode]):
+            yield Finding(
+                f"Authorization mode {mode} needs --{FILE_OF_MODE[mode]}, or the API server does not start", at
+            )
+    for mode, name in FILE_OF_MODE.items():
+        if apiserver.value(name) and mode not in modes:
+            title = f"--{name} is of authorization mode {mode}, without which the API server refuses it"
+            yield Finding(title, (apiserver.flag(name).evidence, *at))
 
 
 def _kube_vip(node: Node) -> Iterator[Finding]:

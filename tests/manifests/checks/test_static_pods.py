@@ -18,6 +18,7 @@ MANIFESTS = "/etc/kubernetes/manifests"
 ETCD, APISERVER = f"{MANIFESTS}/etcd.yaml", f"{MANIFESTS}/kube-apiserver.yaml"
 SCHEDULER, MANAGER = f"{MANIFESTS}/kube-scheduler.yaml", f"{MANIFESTS}/kube-controller-manager.yaml"
 KUBELET = "/var/lib/kubelet/config.yaml"
+AUTHZ = "/etc/kubernetes/pki/authz.yaml"
 
 
 @pytest.fixture
@@ -312,6 +313,42 @@ def test_conditions_of_an_authentication_configuration(tree: Tree, paths: list[s
     )
     tree.set_flag("kube-apiserver", "authentication-config", where)
     assert bool(findings(tree, "probe-unauthorized")) is fires
+
+
+@pytest.mark.parametrize(
+    ("flags", "word"),
+    [
+        ({"authorization-config": AUTHZ}, "--authorization-config beside --authorization-mode"),
+        ({"authorization-config": AUTHZ, "authorization-mode": None}, ""),
+        (
+            {
+                "authorization-config": AUTHZ,
+                "authorization-mode": None,
+                "authorization-webhook-cache-authorized-ttl": "5m",
+            },
+            "beside --authorization-webhook-cache-authorized-ttl",
+        ),
+        ({"authorization-mode": "Node,Webhook"}, "needs --authorization-webhook-config-file"),
+        ({"authorization-mode": "Node,RBAC,ABAC"}, "needs --authorization-policy-file"),
+        ({"authorization-mode": "Node,RBAC,RBAC"}, "RBAC is given twice"),
+        ({"authorization-mode": "node,RBAC"}, "no authorization mode node"),
+        ({"authorization-webhook-config-file": AUTHZ}, "is of authorization mode Webhook"),
+        ({"authorization-mode": "Node,RBAC,Webhook", "authorization-webhook-config-file": AUTHZ}, ""),
+        ({"service-account-signing-endpoint": "/run/signer.sock"}, "beside --service-account-key-file"),
+    ],
+)
+def test_flags_that_do_not_go_together(tree: Tree, flags: dict[str, str | None], word: str) -> None:
+    tree.write(
+        AUTHZ,
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
+        "authorizers: [{type: Node, name: node}, {type: RBAC, name: rbac}]\n",
+    )
+    for name, value in flags.items():
+        tree.set_flag("kube-apiserver", name, value)
+    found = titles(tree, "flag-unknown-or-removed")
+    assert len(found) == bool(word)
+    assert all(word in title for title in found)
+    assert causes(tree) == (("flag-unknown-or-removed",) if word else ())
 
 
 # ---- config-file-invalid
