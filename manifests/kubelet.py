@@ -69,7 +69,7 @@ class Kubelet:
     def flag(self, name: str) -> Flag | None:
         return self._last.get(name)
 
-    def setting(self, flag: str, *path: str, default: Any = None) -> tuple[Any, Evidence]:
+    def setting(self, flag: str, *path: str | int, default: Any = None) -> tuple[Any, Evidence]:
         """A value as the kubelet sees it: the flag wins over drop-ins, and they over the configuration file."""
         given = self._last.get(flag)
         if given is not None:

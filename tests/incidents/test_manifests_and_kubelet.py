@@ -221,7 +221,7 @@ def test_cgroup_v2_under_an_old_kubelet(tmp_path: Path) -> None:
 def test_the_cpu_managers_state_of_another_policy(name: str, tmp_path: Path) -> None:
     tree = node_tree(name, tmp_path)
     tree.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}')
-    add(tree, "cpuManagerPolicy: static\n")
+    add(tree, "cpuManagerPolicy: static\nsystemReserved: {cpu: 200m}\n")
     assert causes(tree) == ("manager-state-mismatch",)
 
 

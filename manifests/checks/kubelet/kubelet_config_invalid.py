@@ -1,10 +1,14 @@
 """The file that --config names must be a KubeletConfiguration that this kubelet can read.
 
 Broken YAML, an empty file, another kind (a kubeconfig, of all things), a missing apiVersion or a value of the wrong
-type stops the kubelet. A field that it does not know, or one that is given twice, makes it read the file leniently: it
-warns once in its log, drops the field, and runs on without what was meant; that is an error here, unless the field is
-of another release and holds no value, as `crashLoopBackOff: {}` of a newer kubeadm. Files of --config-dir are read one
-by one: each must be YAML and name its kind.
+type stops the kubelet. So do values that it refuses (swapBehavior: UnlimitedSwap since 1.30, an eviction signal that
+does not exist, a percentage above 100) or that do not go together (evictionSoft without a grace period,
+cpuManagerPolicy: static without reserved CPU); a flag stands in for its field there.
+
+A field that it does not know, or one that is given twice, makes it read the file leniently: it warns once in its log,
+drops the field, and runs on without what was meant; that is an error here, unless the field is of another release and
+holds no value, as `crashLoopBackOff: {}` of a newer kubeadm. Files of --config-dir are read one by one: each must be
+YAML and name its kind.
 
 Fix: correct the file; --config=/var/lib/kubelet/config.yaml in the drop-in where it names a kubeconfig.
 """
@@ -19,11 +23,13 @@ from drtool.core.report import Evidence, Finding, Severity
 from manifests.document import Document
 from manifests.installed import KUBELET_CONFIG, kubelet_release
 from manifests.kubelet import Kubelet
+from manifests.kubelet_values import refused_values
 from manifests.node import Node
 from manifests.releases import tables
 from manifests.releases.tables import State
 
 SEVERITY = Severity.CRITICAL
+SKEW = 3  # minors that a kubelet may be behind the API server
 EXPLAINS = ("kubelet-not-running", "container-exited", "component-not-ready", "staticpodpath-mismatch")
 
 
@@ -50,6 +56,7 @@ def find(node: Node) -> Iterator[Finding]:
     for each in (document, *kubelet.drop_ins):
         yield from _types(node, each)
         yield from _lenient(node, each)
+    yield from _refused(node)
 
 
 def _where(kubelet: Kubelet) -> Evidence:
@@ -62,6 +69,14 @@ def _types(node: Node, document: Document) -> Iterator[Finding]:
     for path, wanted in tables.mistyped_kubelet_fields(document.data, kubelet_release(node).numbers) or ():
         name = ".".join(map(str, path))
         yield Finding(f"{name} in {document.path} must be {wanted}", (document.evidence(*path),))
+
+
+def _refused(node: Node) -> Iterator[Finding]:
+    release = kubelet_release(node)
+    newest = release.numbers[1]
+    oldest = newest if release.certain else newest - SKEW
+    for title, lines in refused_values(node.kubelet, range(oldest, newest + 1)):
+        yield Finding(f"The kubelet refuses its configuration: {title}", lines)
 
 
 def _lenient(node: Node, document: Document) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,112 @@ def test_fields_that_this_kubelet_does_not_take(tree: Tree, text: str, severity:
     assert found == ([] if severity is False else [severity])
 
 
+# What the kubelets 1.36 and 1.37 answered; the eviction, manager and sysctl rules from their packages.
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("memorySwap: {swapBehavior: UnlimitedSwap}\n", "swapBehavior is 'UnlimitedSwap'"),
+        ('memorySwap: {swapBehavior: ""}\n', ""),
+        ("imageGCHighThresholdPercent: 70\n", "imageGCLowThresholdPercent (80) must be below"),
+        ("imageGCHighThresholdPercent: 81\n", ""),
+        ("imageGCLowThresholdPercent: 101\n", "at most 100"),
+        ("enforceNodeAllocatable: [pods, system-reserved]\n", "needs systemReservedCgroup"),
+        ("enforceNodeAllocatable: [pods, system-reserved]\nsystemReservedCgroup: /system.slice\n", ""),
+        ("enforceNodeAllocatable: [pods, pods]\n", "names pods twice"),
+        ("enforceNodeAllocatable: [none, pods]\n", "nothing beside none"),
+        ("enforceNodeAllocatable: [pod]\n", "does not take 'pod'"),
+        ("cgroupsPerQOS: false\n", "cgroupsPerQOS: false needs"),
+        ("cgroupsPerQOS: false\nenforceNodeAllocatable: []\n", ""),
+        ("reservedSystemCPUs: 0-1\nsystemReservedCgroup: /s\n", "exclude each other"),
+        ("systemCgroups: /s\n", "needs cgroupRoot"),
+        ("topologyManagerPolicy: single-numa\n", "single-numa-node"),
+        ("logging: {format: JSON}\n", "text, json"),
+        ("port: 0\nhealthzPort: 0\nreadOnlyPort: 0\nmaxPods: 0\nnodeLeaseDurationSeconds: 0\n", ""),
+        ("readOnlyPort: 65536\n", "at most 65535"),
+        ("maxPods: -1\n", "at least 0"),
+        ("containerLogMaxFiles: 1\n", "at least 2"),
+        ("containerLogMaxSize: 10MB\n", "no quantity such as 10Mi"),
+        ("containerLogMonitorInterval: 2s\n", "at least 3s"),
+        ("cpuCFSQuotaPeriod: 2s\n", "at most 1s"),
+        ("cpuCFSQuotaPeriod: 5ms\n", ""),
+        ("maxParallelImagePulls: 5\n", ""),
+        ("maxParallelImagePulls: 5\nserializeImagePulls: true\n", "serializeImagePulls: false"),
+        ("imageMaximumGCAge: 2m\n", "above imageMinimumGCAge (120s)"),
+        ("imageMaximumGCAge: 0s\nimageMinimumGCAge: 0s\n", ""),
+        ("shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 30s\n", "may not be above"),
+        ("shutdownGracePeriod: 500ms\n", "0 or at least 1s"),
+        ("shutdownGracePeriod: 0s\nshutdownGracePeriodCriticalPods: 0s\n", ""),
+        ("crashLoopBackOff: {maxContainerRestartPeriod: 0s}\n", "at least 1s"),
+        ("crashLoopBackOff: {maxContainerRestartPeriod: 10s}\n", ""),
+        ("memoryReservationPolicy: TieredReservation\n", ""),
+        (
+            "memoryReservationPolicy: TieredReservation\nfeatureGates: {MemoryQoS: false}\n",
+            "needs the feature gate MemoryQoS",
+        ),
+        ("registerWithTaints:\n- {key: a, effect: Noschedule}\n", "effect of a taint is 'Noschedule'"),
+        ("registerWithTaints:\n- {key: node-role.kubernetes.io/control-plane, effect: NoSchedule}\n- {key: a}\n", ""),
+        ("runOnce: true\n", "refused since 1.32"),
+        ("podLogsDir: /var/log/pods/\n", "clean path such as /var/log/pods"),
+        ("cpuManagerPolicy: static\n", "needs cpu in kubeReserved"),
+        ("cpuManagerPolicy: static\nsystemReserved: {cpu: '0'}\n", "needs cpu in kubeReserved"),
+        ("cpuManagerPolicy: static\nsystemReserved: {cpu: 200m}\n", ""),
+        ("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n", ""),
+        ("memoryManagerPolicy: Static\n", "needs reservedMemory"),
+        ("evictionHard: {memory.avail: 200Mi}\n", "no signal 'memory.avail'"),
+        ("evictionHard: {memory.available: 0%, nodefs.available: 100%, containerfs.available: 5%}\n", ""),
+        ("evictionHard: {memory.available: 105%}\n", "neither a quantity"),
+        ("evictionHard: {memory.available: 100MB}\n", "neither a quantity"),
+        ("evictionSoft: {memory.available: 500Mi}\n", "needs a period"),
+        ("evictionSoft: {memory.available: 5%}\nevictionSoftGracePeriod: {memory.available: 1m30s}\n", ""),
+        ("evictionSoftGracePeriod: {memory.available: '90'}\n", "a duration such as"),
+        ("evictionMinimumReclaim: {nodefs.available: '0', imagefs.available: 150%}\n", ""),
+        ("kubeReserved: {cpu: 500mcpu}\n", "no quantity"),
+        ("kubeReserved: {cpus: 500m}\n", "not 'cpus'"),
+        ("allowedUnsafeSysctls: [net.core.somaxconn, kernel.msg*, vm.max_map_count]\n", "vm.max_map_count"),
+    ],
+)
+def test_values_that_the_kubelet_refuses(tree: Tree, text: str, word: str) -> None:
+    line = tree.read(KUBELET).count("\n") + 1
+    for field in ("memorySwap", "imageMinimumGCAge", "shutdownGracePeriod"):
+        if re.search(rf"(?m)^{field}", tree.read(KUBELET)) and field in text:
+            tree.sub(KUBELET, rf"(?m)^{field}\w*:.*\n", "")
+            line = tree.read(KUBELET).count("\n") + 1
+    add(tree, text)
+    found = findings(tree, "kubelet-config-invalid")
+    assert len(found) == bool(word)
+    assert all(word in finding.title for finding in found)
+    assert all((finding.evidence[0].line or 0) >= line for finding in found)
+    assert causes(tree) == (("kubelet-config-invalid",) if word else ())
+
+
+def test_a_flag_is_judged_in_place_of_its_field(tree: Tree) -> None:
+    add(tree, "imageGCHighThresholdPercent: 70\nevictionHard: {memory.avail: 1Gi}\n")
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--image-gc-low-threshold=60 --eviction-hard=memory.available<100Mi"\n')
+    assert titles(tree, "kubelet-config-invalid") == []
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--image-gc-low-threshold=75 --eviction-hard=memory.available<100Mi"\n')
+    (finding,) = findings(tree, "kubelet-config-invalid")
+    assert finding.evidence[0].path == FLAGS
+
+
+def test_a_rule_of_later_releases_is_not_held_against_an_older_kubelet(tree: Tree) -> None:
+    add(tree, "memorySwap: {swapBehavior: UnlimitedSwap}\nfeatureGates: {NodeSwap: true}\n")
+    versions(tree, kubelet="v1.29.15")
+    assert titles(tree, "kubelet-config-invalid") == []
+    versions(tree, kubelet="v1.30.14")
+    assert len(titles(tree, "kubelet-config-invalid")) == 1
+    tree.replace(KUBELET, "featureGates: {NodeSwap: true}\n", "")
+    versions(tree, kubelet="v1.29.15")
+    assert "needs the feature gate NodeSwap" in titles(tree, "kubelet-config-invalid")[0]
+
+
+def test_where_the_kubelets_version_is_only_likely_a_rule_must_hold_for_all_that_may_run(tmp_path: Path) -> None:
+    tree = laid(tmp_path, Design(kubernetes="v1.34.4"))
+    add(tree, "runOnce: true\n")
+    assert causes(tree) == ()  # the kubelet may be 1.31
+    versions(tree, kubelet="v1.32.13")
+    assert causes(tree) == ("kubelet-config-invalid",)
+
+
 def test_an_empty_field_of_a_newer_kubeadm_is_no_loss_to_an_older_kubelet(tree: Tree) -> None:
     versions(tree, kubelet="v1.31.14")
     add(tree, "crashLoopBackOff: {}\n")
@@ -235,7 +342,7 @@ def test_an_override_keeps_the_old_name(tree: Tree) -> None:
 def test_a_policy_that_its_state_file_does_not_have(tree: Tree) -> None:
     tree.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"none","defaultCpuSet":"","checksum":1}')
     assert status(tree, "manager-state-mismatch") is Status.PASSED
-    add(tree, "cpuManagerPolicy: static\n")
+    add(tree, "cpuManagerPolicy: static\nsystemReserved: {cpu: 200m}\n")
     assert causes(tree) == ("manager-state-mismatch",)
 
 
