@@ -18,7 +18,7 @@ from drtool.core.report import Evidence
 MAX_DEPTH = 60
 MAX_BYTES = 1 << 20
 MAX_BITS = 128  # a longer number is a text; Python refuses to print a very long one
-SECRET = re.compile(r"(?i)((?:secret|token|password|[\w-]*-data)\s*[:=]\s*)\S.*")
+SECRET = re.compile(r"""(?i)((?:secret|token|password|[\w-]*-data)["']?\s*[:=]\s*)\S.*""")
 
 Path = tuple[str | int, ...]
 

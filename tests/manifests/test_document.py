@@ -86,6 +86,7 @@ def test_odd_tags_and_endless_numbers_stay_as_written() -> None:
 
 def test_a_line_that_is_quoted_hides_what_is_secret() -> None:
     assert line_text(("- token: abc",), 1) == "token: <hidden>"
+    assert line_text(('{"name": "a", "secret": "abc"}',), 1) == '{"name": "a", "secret": <hidden>'
     assert line_text(("client-key-data: LS0t",), 1) == "client-key-data: <hidden>"
     assert line_text((), 3) == ""
 

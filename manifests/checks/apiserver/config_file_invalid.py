@@ -1,26 +1,26 @@
 """The configuration files that the API server and the scheduler are given must be of the kind and version they read.
 
 Audit policy, admission, encryption, authentication, authorization, egress and tracing configuration and the scheduler's
-own file: a wrong kind or apiVersion, an unknown provider, a key of the wrong length or an audit policy without rules
-stops the program before it listens. audit.k8s.io/v1 is the only audit version since 1.24. An encryption configuration
-with `identity` alone is legal.
+own file: a wrong kind or apiVersion, an unknown provider, a key of the wrong length, a misspelt audit stage or an
+authorizer without a name stops the program before it listens, and so does a field that it does not know (since 1.31
+or 1.32; an audit policy is read without such a field). KMS v1 needs the feature gate KMSv1 since 1.29. audit.k8s.io/v1
+is the only audit version since 1.24. An encryption configuration with `identity` alone is legal.
 
 Fix: correct the file, on every control-plane node alike; never make a new encryption key to get past the message.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.configurations import refused_values
 from manifests.document import Document, Unparsable, parse
 from manifests.installed import layer_of
 from manifests.node import Node
 from manifests.pod import Component
+from manifests.releases.configurations import FIELDS
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready", "encryption-keys-vs-data")
@@ -68,9 +68,6 @@ KINDS = {
         },
     ),
 }
-LEVELS = ("None", "Metadata", "Request", "RequestResponse")
-KEY_LENGTHS = {"aescbc": (16, 24, 32), "aesgcm": (16, 24, 32), "secretbox": (32,)}
-PROVIDERS = (*KEY_LENGTHS, "identity", "kms")
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -99,10 +96,8 @@ def _faults(path: str, data: bytes, component: Component, kind: Kind) -> Iterato
     fault = _kind_fault(document, component, kind)
     if fault:
         yield fault, document.evidence("apiVersion" if document.get("kind") == kind.kind else "kind")
-    elif kind.kind == "EncryptionConfiguration":
-        yield from _encryption(document)
-    elif kind.kind == "Policy":
-        yield from _audit(document)
+    elif kind.kind in FIELDS:
+        yield from refused_values(document, kind.kind, component)
 
 
 def _kind_fault(document: Document, component: Component, kind: Kind) -> str:
@@ -116,63 +111,3 @@ def _kind_fault(document: Document, component: Component, kind: Kind) -> str:
         release = ".".join(map(str, component.version))
         return f"{document.path}: {component.program} {release} does not read {kind.kind} {version}"
     return ""
-
-
-def _audit(document: Document) -> Iterator[tuple[str, Evidence]]:
-    rules = document.get("rules")
-    if not isinstance(rules, list) or not rules:
-        yield f"{document.path} has no rules, which the API server refuses", document.evidence("rules")
-        return
-    for index, rule in enumerate(rules):
-        level = rule.get("level") if isinstance(rule, dict) else rule
-        if level not in LEVELS:
-            where = document.evidence("rules", index, "level")
-            yield f"{document.path}: audit level {level!r} is none of {', '.join(LEVELS)}", where
-
-
-def _encryption(document: Document) -> Iterator[tuple[str, Evidence]]:
-    resources = document.get("resources")
-    if not isinstance(resources, list) or not resources:
-        yield f"{document.path} lists no resources", document.evidence("resources")
-        return
-    for index, group in enumerate(resources):
-        providers = group.get("providers") if isinstance(group, dict) else None
-        if not isinstance(providers, list) or not providers:
-            yield f"{document.path}: resources[{index}] has no providers", document.evidence("resources", index)
-            continue
-        for number, provider in enumerate(providers):
-            where = ("resources", index, "providers", number)
-            yield from _provider(document, provider, where)
-
-
-def _provider(document: Document, provider: Any, where: tuple[str | int, ...]) -> Iterator[tuple[str, Evidence]]:
-    if not isinstance(provider, dict) or len(provider) != 1:
-        yield f"{document.path}: a provider must be exactly one of {', '.join(PROVIDERS)}", document.evidence(*where)
-        return
-    name, settings = next(iter(provider.items()))
-    if name not in PROVIDERS:
-        yield f"{document.path}: there is no encryption provider {name}", document.evidence(*where, name)
-        return
-    keys = settings.get("keys") if isinstance(settings, dict) else None
-    if name in KEY_LENGTHS and not keys:
-        yield f"{document.path}: provider {name} has no keys", document.evidence(*where, name)
-    for index, key in enumerate(keys if name in KEY_LENGTHS and isinstance(keys, list) else []):
-        fault = _key_fault(key, KEY_LENGTHS[name])
-        if fault:
-            # the evidence names the key by its position alone: its line holds the secret
-            line = document.evidence(*where, name, "keys", index).line
-            yield f"{document.path}: key {index + 1} of {name} {fault}", Evidence(document.path, line)
-
-
-def _key_fault(key: Any, lengths: tuple[int, ...]) -> str:
-    if not isinstance(key, dict) or not key.get("name"):
-        return "has no name"
-    secret = "".join(str(key.get("secret") or "").split("\n"))  # Go skips line ends in base64
-    if not secret:
-        return "has no secret"
-    try:
-        size = len(base64.b64decode(secret, validate=True))
-    except (binascii.Error, ValueError):
-        return "is not base64"
-    wanted = " or ".join(map(str, lengths))
-    return "" if size in lengths else f"has {size} bytes, and must have {wanted}"

@@ -31,6 +31,17 @@ EXCLUDES = {
         "authorization-webhook-cache-authorized-ttl",
         "authorization-webhook-cache-unauthorized-ttl",
     ),
+    "authentication-config": (
+        "oidc-issuer-url",
+        "oidc-client-id",
+        "oidc-ca-file",
+        "oidc-username-claim",
+        "oidc-username-prefix",
+        "oidc-groups-claim",
+        "oidc-groups-prefix",
+        "oidc-signing-algs",
+        "oidc-required-claim",
+    ),
     "service-account-signing-endpoint": ("service-account-key-file", "service-account-signing-key-file"),
 }
 MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")

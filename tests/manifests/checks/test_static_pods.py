@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ MANIFESTS = "/etc/kubernetes/manifests"
 ETCD, APISERVER = f"{MANIFESTS}/etcd.yaml", f"{MANIFESTS}/kube-apiserver.yaml"
 SCHEDULER, MANAGER = f"{MANIFESTS}/kube-scheduler.yaml", f"{MANIFESTS}/kube-controller-manager.yaml"
 KUBELET = "/var/lib/kubelet/config.yaml"
-AUTHZ = "/etc/kubernetes/pki/authz.yaml"
+AUTHZ, AUTHN = "/etc/kubernetes/pki/authz.yaml", "/etc/kubernetes/pki/authn.yaml"
 
 
 @pytest.fixture
@@ -335,6 +336,7 @@ def test_conditions_of_an_authentication_configuration(tree: Tree, paths: list[s
         ({"authorization-webhook-config-file": AUTHZ}, "is of authorization mode Webhook"),
         ({"authorization-mode": "Node,RBAC,Webhook", "authorization-webhook-config-file": AUTHZ}, ""),
         ({"service-account-signing-endpoint": "/run/signer.sock"}, "beside --service-account-key-file"),
+        ({"authentication-config": AUTHN, "oidc-username-claim": "sub"}, "beside --oidc-username-claim"),
     ],
 )
 def test_flags_that_do_not_go_together(tree: Tree, flags: dict[str, str | None], word: str) -> None:
@@ -343,6 +345,7 @@ def test_flags_that_do_not_go_together(tree: Tree, flags: dict[str, str | None],
         "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
         "authorizers: [{type: Node, name: node}, {type: RBAC, name: rbac}]\n",
     )
+    tree.write(AUTHN, "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n")
     for name, value in flags.items():
         tree.set_flag("kube-apiserver", name, value)
     found = titles(tree, "flag-unknown-or-removed")
@@ -399,6 +402,118 @@ def test_configuration_files(tree: Tree, flag: str, text: str, word: str) -> Non
     assert bool(found) is bool(word)
     assert all(word in finding.title for finding in found)
     assert "Zm9v" not in repr(found)
+
+
+def resources(names: str = "[secrets]", providers: str = "[{identity: {}}]") -> str:
+    return f"{CONFIG}EncryptionConfiguration\nresources:\n- resources: {names}\n  providers: {providers}\n"
+
+
+def kms(**settings: str) -> str:
+    given = {"name": "vault", "endpoint": "unix:///run/kms.sock", "apiVersion": "v2", **settings}
+    return resources(providers=f"[{{kms: {json.dumps(given)}}}]")
+
+
+def rule(text: str) -> str:
+    return f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {{level: Metadata, {text}}}\n"
+
+
+CONFIG = "apiVersion: apiserver.config.k8s.io/v1\nkind: "
+AUTHORIZERS = CONFIG + "AuthorizationConfiguration\nauthorizers: "
+JWT = (
+    CONFIG + "AuthenticationConfiguration\njwt:\n- issuer: {url: 'https://e.org', audiences: [a]}\n"
+    "  claimMappings: {username: {claim: sub, prefix: ''}}\n"
+)
+EGRESS = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections: "
+
+
+# What kube-apiserver 1.36 and 1.37 said of each file: "" for one with which they start.
+@pytest.mark.parametrize(
+    ("flag", "text", "word"),
+    [
+        ("encryption-provider-config", resources(), ""),
+        ("encryption-provider-config", resources() + "comment: rotated\n", "no field comment"),
+        ("encryption-provider-config", resources() + "  comment: rotated\n", "no field resources[0].comment"),
+        ("encryption-provider-config", resources() + "  providers: [{identity: {}}]\n", "set twice"),
+        ("encryption-provider-config", resources("[secrets, secrets]"), "named twice"),
+        ("encryption-provider-config", resources() + "- {resources: [secrets], providers: [{identity: {}}]}\n", ""),
+        ("encryption-provider-config", resources("['*.', secrets]"), "covered by another"),
+        ("encryption-provider-config", resources("['*.*', deployments.apps]"), "covered by another"),
+        ("encryption-provider-config", resources("['*.apps', secrets]"), ""),
+        ("encryption-provider-config", resources("['*']"), "must be *."),
+        ("encryption-provider-config", resources("[Secrets]"), "capital"),
+        ("encryption-provider-config", resources("[events.events.k8s.io]"), "cannot be encrypted"),
+        ("encryption-provider-config", resources("['secrets.*']"), "cannot be encrypted"),
+        ("encryption-provider-config", resources("[]"), "names no resources"),
+        ("encryption-provider-config", resources("secrets"), "must be a list"),
+        ("encryption-provider-config", resources(providers="[{identity: }]"), "exactly one of"),
+        ("encryption-provider-config", kms(), ""),
+        ("encryption-provider-config", kms(apiVersion="v1"), "needs --feature-gates=KMSv1=true"),
+        ("encryption-provider-config", kms(apiVersion="v3"), "there are v1 and v2"),
+        ("encryption-provider-config", kms(name="a:b"), "without a colon"),
+        ("encryption-provider-config", kms(endpoint="http://x"), "must be unix:///PATH"),
+        ("encryption-provider-config", kms(timeout="0s"), "above 0"),
+        ("audit-policy-file", rule("foo: 1"), ""),
+        ("audit-policy-file", rule("omitStages: [RequestRecieved]"), "audit stage 'RequestRecieved'"),
+        ("audit-policy-file", rule("omitStages: [RequestReceived, Panic]"), ""),
+        ("audit-policy-file", rule("nonResourceURLs: [/healthz*], resources: [{group: ''}]"), "for nonResourceURLs"),
+        ("audit-policy-file", rule("nonResourceURLs: [/healthz*, '*'], users: [a]"), ""),
+        ("audit-policy-file", rule("nonResourceURLs: [healthz]"), "must begin with /"),
+        ("audit-policy-file", rule("resources: [{group: apps/v1}]"), "no API group"),
+        ("audit-policy-file", rule("resources: [{group: '*'}, {group: ''}]"), ""),
+        ("audit-policy-file", rule("resources: [{group: '', resourceNames: [a]}]"), "resourceNames without"),
+        ("audit-policy-file", rule("users: admin"), "must be a list"),
+        ("authorization-config", AUTHORIZERS + "[{type: Node, name: node}, {type: RBAC, name: rbac}]\n", ""),
+        ("authorization-config", AUTHORIZERS + "[]\n", "lists no authorizers"),
+        ("authorization-config", AUTHORIZERS + "[{type: Node}]\n", "a name of its own"),
+        ("authorization-config", AUTHORIZERS + "[{type: rbac, name: a}]\n", "authorizer type 'rbac'"),
+        ("authorization-config", AUTHORIZERS + "[{type: RBAC, name: a}, {type: RBAC, name: b}]\n", "given twice"),
+        ("authorization-config", AUTHORIZERS + "[{type: Webhook, name: a}]\n", "field webhook"),
+        ("authentication-config", JWT, ""),
+        ("authentication-config", JWT.replace("https", "http"), "must be https://"),
+        ("authentication-config", JWT + JWT.partition("jwt:\n")[2], "given once"),
+        ("authentication-config", JWT.replace(", prefix: ''", ""), "needs a prefix"),
+        ("authentication-config", JWT.replace("audiences", "audience"), "audience"),
+        ("authentication-config", JWT + "anonymous: {enabled: false, conditions: [{path: /livez}]}\n", "enabled: true"),
+        ("egress-selector-config-file", EGRESS + "[{name: cluster, connection: {proxyProtocol: Direct}}]\n", ""),
+        ("egress-selector-config-file", EGRESS + "[{name: nodes}]\n", "is 'nodes'"),
+        ("admission-control-config-file", CONFIG + "AdmissionConfiguration\nplugin: []\n", "no field plugin"),
+        ("tracing-config-file", CONFIG + "TracingConfiguration\nsamplingRatePerMillion: 2000000\n", "1000000"),
+    ],
+)
+def test_values_in_configuration_files(tree: Tree, flag: str, text: str, word: str) -> None:
+    tree.write("/etc/kubernetes/pki/given.yaml", text)
+    tree.set_flag("kube-apiserver", flag, "/etc/kubernetes/pki/given.yaml")
+    found = findings(tree, "config-file-invalid")
+    assert bool(found) is bool(word)
+    assert all(word in finding.title for finding in found)
+    assert all(finding.evidence[0].line for finding in found)
+
+
+def test_kms_v1_with_its_gate_or_before_it(tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    old = laid(tmp_path_factory.mktemp("old"), Design(kubernetes="v1.28.15", etcd="3.5.15-0"))
+    for one in (tree, old):
+        one.write("/etc/kubernetes/pki/given.yaml", kms(apiVersion="v1", comment="kept since 1.31 alone"))
+        one.set_flag("kube-apiserver", "encryption-provider-config", "/etc/kubernetes/pki/given.yaml")
+    assert titles(old, "config-file-invalid") == []
+    tree.set_flag("kube-apiserver", "feature-gates", "KMSv1=true")
+    (title,) = titles(tree, "config-file-invalid")
+    assert "no field resources[0].providers[0].kms.comment" in title
+
+
+def test_a_key_in_a_file_written_as_json_is_not_shown(tree: Tree) -> None:
+    keys = '{"keys": [{"name": "a", "secret": "MDEyMzQ1Njc4OWFiY2RlZg==", "note": 1}]}'
+    tree.write("/etc/kubernetes/pki/given.yaml", resources(providers=f'[{{"aescbc": {keys}}}]'))
+    tree.set_flag("kube-apiserver", "encryption-provider-config", "/etc/kubernetes/pki/given.yaml")
+    found = findings(tree, "config-file-invalid")
+    assert "MDEyMzQ1" not in repr(found)
+    assert len(found) == 1
+
+
+def test_without_a_version_a_rule_of_later_releases_is_not_applied(tree: Tree) -> None:
+    tree.sub(APISERVER, r"kube-apiserver:v1\.37\.2", "kube-apiserver:latest")
+    tree.write("/etc/kubernetes/pki/given.yaml", resources("[secrets, secrets]") + "comment: rotated\n")
+    tree.set_flag("kube-apiserver", "encryption-provider-config", "/etc/kubernetes/pki/given.yaml")
+    assert titles(tree, "config-file-invalid") == []
 
 
 def test_a_scheduler_configuration_that_its_release_no_longer_reads(tree: Tree) -> None:
