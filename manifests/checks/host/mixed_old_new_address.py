@@ -1,15 +1,18 @@
 """Two generations of this node's own address stand in its files.
 
 After the address moved somebody corrected part of the files. The rest still names the old one: it seems to work until
-the next restart, when etcd cannot bind or clients are refused.
+the next restart, when etcd cannot bind or clients are refused. A kubelet whose --node-ip alone is the old one runs on
+(`node IP: ... not found in the host's network interfaces`) and no longer reports an address of the node: an error.
 
-Fix: make every place name the address that the host has, certificates and etcd's member included: `drtool readdress`.
+Fix: make every place name the address that the host has, certificates and etcd's member included: `drtool readdress`;
+--node-ip in the file that gives it, and restart the kubelet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from drtool.core.report import Finding, Fix, Severity
-from manifests.identity import certified, of_other_members, own_places
+from manifests.identity import Place, certified, of_other_members, own_places
+from manifests.network.addresses import address_of
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
@@ -22,6 +25,7 @@ EXPLAINS = (
     "hosts-override-endpoint",
     "etcd-servers-vs-etcd",
     "etcd-quorum-impossible",
+    "node-ip-vs-advertise-subnet",
 )
 
 
@@ -42,4 +46,21 @@ def find(node: Node) -> Iterator[Finding]:
                 f"Part of this node's files name its old address {old}, the others {new}",
                 (gone[0].evidence, kept[0].evidence, node.addresses.local.get(new, kept[0].evidence)),
                 fix=Fix(f"drtool readdress --to {new}", "makes every place name the same address"),
+            )
+    yield from _node_ip(node, places)
+
+
+def _node_ip(node: Node, places: Sequence[Place]) -> Iterator[Finding]:
+    given = node.kubelet.flag("node-ip")
+    for part in given.value.split(",") if given else ():
+        address = address_of(part.strip())
+        if given is None or address is None or node.addresses.has(address):
+            continue
+        known = any(local.version == address.version for local in node.addresses.local)
+        moved = any(p.address.version == address.version and not node.addresses.has(p.address) for p in places)
+        if known and not moved:  # else the family's addresses are unknown, or the whole node is at an old one
+            yield Finding(
+                f"The kubelet is given the node IP {address}, which this host does not have",
+                (given.evidence, *node.addresses.evidence()),
+                severity=Severity.ERROR,
             )

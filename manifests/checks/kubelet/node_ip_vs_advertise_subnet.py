@@ -2,8 +2,8 @@
 
 With several NICs and no --node-ip the kubelet reports the address of the default route, often a NAT network that is the
 same on every virtual machine: logs and exec fail, and other nodes cannot reach this one. Split networks can be by
-design, so this is a warning. An API server that advertises another NIC's address than the one its certificate is for
-was never meant to: an error.
+design, so this is a warning; --node-ip=:: or 0.0.0.0 leaves the choice to the kubelet. An API server that advertises
+another NIC's address than the one its certificate is for was never meant to: an error.
 
 Fix: set --node-ip in /var/lib/kubelet/kubeadm-flags.env and advertiseAddress in kubeadm's configuration.
 """
@@ -36,6 +36,8 @@ def find(node: Node) -> Iterator[Finding]:
     if given is None or address is None:
         return
     own = [found for part in given.value.split(",") if (found := address_of(part.strip()))]
+    if any(found.is_unspecified for found in own):
+        return  # :: and 0.0.0.0 only choose the family: the kubelet finds the address itself
     same = [found for found in own if found.version == address.version]
     prefix = 24 if address.version == 4 else 64
     network = ip_network(f"{address}/{prefix}", strict=False)

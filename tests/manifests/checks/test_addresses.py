@@ -164,10 +164,39 @@ def test_haproxy_on_the_vip_beside_an_api_server_on_the_node_address(tree: Tree)
     assert not failed(tree, "port-conflict")
 
 
+def node_ip(tree: Tree, value: str) -> None:
+    tree.write("/var/lib/kubelet/kubeadm-flags.env", f'KUBELET_KUBEADM_ARGS="--node-ip={value}"\n')
+
+
 def test_node_ip_in_another_network_is_a_warning(tree: Tree) -> None:
-    tree.write("/var/lib/kubelet/kubeadm-flags.env", 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.2.15"\n')
+    tree.addresses("192.0.2.111", "10.0.2.15")
+    node_ip(tree, "10.0.2.15")
     assert failed(tree, "node-ip-vs-advertise-subnet")
     assert causes(tree) == ()
+
+
+@pytest.mark.parametrize("value", ["::", "0.0.0.0", "192.0.2.111", "192.0.2.111,fd00::1"])  # noqa: S104 - the kubelet's
+def test_node_ips_that_are_right_or_cannot_be_told(tree: Tree, value: str) -> None:
+    tree.remove("/proc/net/if_inet6")
+    node_ip(tree, value)
+    assert not failed(tree, "node-ip-vs-advertise-subnet")
+    assert causes(tree) == ()
+
+
+def test_a_node_ip_that_the_host_does_not_have(tree: Tree) -> None:
+    node_ip(tree, "192.0.2.150")
+    assert causes(tree) == ("mixed-old-new-address",)
+    (finding,) = outcomes(tree.node())["mixed-old-new-address"].findings
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence[0].path == "/var/lib/kubelet/kubeadm-flags.env"
+    node_ip(tree, "203.0.113.9")  # in another network, too
+    assert causes(tree) == ("mixed-old-new-address",)
+
+
+def test_a_node_ip_that_moved_with_the_node_is_no_cause_of_its_own(tree: Tree) -> None:
+    node_ip(tree, "192.0.2.111")
+    tree.addresses("192.0.2.120")
+    assert causes(tree) == ("node-address-changed",)
 
 
 def test_service_ranges_compare_as_networks(tree: Tree) -> None:
