@@ -220,8 +220,9 @@ def _unknown_fields(
 def _unset(item: Any, kind: str) -> bool:
     """The value says no more than a field left out: empty, or Go's zero of a type that is no pointer (kubeadm's 0s)."""
     if isinstance(item, dict):
-        return all(_unset(inner, "*") for inner in item.values())
-    return item is None or item == [] or (not kind.startswith("*") and item in ("", "0s", 0))
+        table = _kubelet_struct(kind.rpartition(".")[2])
+        return all(_unset(inner, table[name][-1][2] if name in table else "*") for name, inner in item.items())
+    return item is None or item == [] or (not kind.startswith("*") and item in ("", "0s", "0", 0))
 
 
 def mistyped_kubelet_fields(
@@ -290,7 +291,8 @@ def _kubelet_struct(struct: str) -> Mapping[str, Runs]:
     own = {n.partition(".")[2]: runs for n, runs in _table("kubelet.json").items() if n.partition(".")[0] == struct}
     fields = {name: runs for name, runs in own.items() if not name.startswith(":")}
     for name in own.keys() - fields.keys():
-        fields |= _kubelet_struct(name.lstrip(":").rpartition(".")[2])
+        for inner, runs in _kubelet_struct(name.lstrip(":").rpartition(".")[2]).items():
+            fields[inner] = [*fields.get(inner, []), *runs]  # a field that moved into the embedded struct
     return fields
 
 

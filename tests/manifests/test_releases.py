@@ -183,6 +183,8 @@ def test_kubelet_fields_are_checked_in_depth() -> None:
         ({"podLogsDir": "/srv"}, False),
         ({"failCgroupV1": False}, False),  # a pointer: false is said
         ({"userNamespaces": {}}, True),
+        ({"logging": {"options": {"text": {"infoBufferSize": "0"}}}}, True),
+        ({"logging": {"options": {"text": {"splitStream": True}}}}, False),
     ],
 )
 def test_a_field_of_a_later_kubelet_without_a_value_is_no_loss(field: dict[str, object], known: bool) -> None:
@@ -190,6 +192,11 @@ def test_a_field_of_a_later_kubelet_without_a_value_is_no_loss(field: dict[str, 
     assert found is not None
     assert (not found) is known
     assert all(verdict.state is State.NOT_YET for _, verdict in found)
+
+
+def test_a_field_that_moved_into_another_struct_was_known_before() -> None:
+    config = {"logging": {"options": {"json": {"infoBufferSize": "1Mi"}}}}
+    assert [tables.unknown_kubelet_fields(config, (1, minor)) for minor in (24, 29, 30, 37)] == [(), (), (), ()]
 
 
 def test_replacements_are_of_flags_that_some_release_had() -> None:
