@@ -8,10 +8,13 @@ files and configuration name by absolute path, so that a custom audit policy or 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from types import MappingProxyType
 
 from drtool.core.errors import CannotTell
@@ -20,6 +23,7 @@ from drtool.host.root import Entry, Root
 KIB, MIB = 1 << 10, 1 << 20
 MAX_FILES = 4000
 MAX_NAMED = 400
+CONTAINERD = "/etc/containerd/config.toml"
 
 CONFIGURATION = (
     "/etc/kubernetes/*",
@@ -50,7 +54,7 @@ CONFIGURATION = (
     "/etc/systemd/system/*.swap",
     "/etc/systemd/system/*.mount",
     "/etc/systemd/system/*.wants/*",
-    "/etc/containerd/config.toml",
+    CONTAINERD,
     "/etc/containerd/conf.d/*.toml",
     "/etc/crio/crio.conf",
     "/etc/crio/crio.conf.d/*",
@@ -250,6 +254,12 @@ def capture(root: Root, told: Mapping[str, bytes] = MappingProxyType({})) -> Cap
     take(_expanded(root, DISTRIBUTIONS), 0)
     take(_expanded(root, (*PROGRAMS, *PREFLIGHT, *DATA)), 0)
     take(_named(entries.values()), MIB)
+    imports = [CONTAINERD]
+    for path in imports:  # which grows: an imported file may import others
+        for pattern in imported(path, (entries[path].data if path in entries else None) or b""):
+            found = list(islice(root.glob(pattern), MAX_NAMED))
+            take(found, MIB)
+            imports += [one for one in found if one in entries and one not in imports]
     for directory in _kubelet_directories(entries):
         take((f"{directory}/{name}" for name in root.names(directory)), MIB)
     if not root.live:  # there the programs say themselves which they are
@@ -284,6 +294,17 @@ def _named(entries: Iterable[Entry]) -> list[str]:
             if not path.startswith(NEVER_NAMED):
                 found.setdefault(path)
     return list(found)[:MAX_NAMED]
+
+
+def imported(path: str, data: bytes) -> tuple[str, ...]:
+    """The files that a containerd configuration imports, as absolute paths and patterns; none where it is no TOML."""
+    try:
+        listed = tomllib.loads(data.decode("utf-8", "replace")).get("imports")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ()
+    if not isinstance(listed, list):
+        return ()
+    return tuple(posixpath.normpath(posixpath.join(posixpath.dirname(path), str(each))) for each in listed)
 
 
 def _kubelet_directories(entries: Mapping[str, Entry]) -> set[str]:

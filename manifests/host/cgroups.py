@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass
-from typing import Any
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
+from manifests.host.containerd import MAIN, NAMES, Configuration, configurations, last_line, release, setting
 from manifests.node import Node
 
 CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
-CONTAINERD = "/etc/containerd/config.toml"
-CRI_TABLES = {1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
 
 
 def hierarchy(node: Node) -> tuple[int, Evidence]:
@@ -81,43 +78,33 @@ def _docker(node: Node) -> Driver:
 def _containerd(node: Node) -> Driver:
     """SystemdCgroup of the default runtime's options; absent is false. containerd answers RuntimeConfig since 2.0.
 
-    A file without `version = 2` or 3 is read as version 1, whose tables have other names: settings in the table of
-    another version are ignored.
+    Without `version = 2` or 3 in any file they are read as version 1, whose tables have other names: settings in the
+    table of another version are ignored.
     """
-    path = CONTAINERD
-    text = node.text(path)
-    try:
-        config = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise EvidenceMissing(f"{path}: {problem}") from problem
-    version = config.get("version", 1)
-    answers = version == 3 or bool(re.match(r"v?[2-9]\.", str(node.versions.get("containerd") or "")))
-    imported = (e.path for e in node.capture.matching(r"/etc/containerd/conf\.d/[^/]+\.toml"))
-    for place in (*reversed(tuple(imported)), path):
-        value = _systemd_cgroup(node, place)
-        if value is not None:
-            at = node.find(place, r"SystemdCgroup\s*=|systemd_cgroup\s*=")
-            return Driver(
-                "containerd", "systemd" if value else "cgroupfs", at[-1][1] if at else Evidence(place), answers
-            )
-    ignored = node.find(path, r"SystemdCgroup\s*=\s*true")
-    what = ignored[0][1] if ignored else Evidence(path, None, "no SystemdCgroup: cgroupfs")
+    value = setting(node, _systemd_cgroup)
+    answers = any(file.header == 3 for file in configurations(node)) or _second(node)
+    if value is not None:
+        said = last_line(node, r"SystemdCgroup\s*=|systemd_cgroup\s*=")
+        return Driver("containerd", "systemd" if value else "cgroupfs", said or Evidence(MAIN), answers)
+    ignored = last_line(node, r"SystemdCgroup\s*=\s*true")
+    table = last_line(node, r"^\s*\[plugins\..*cri")
+    replaced = ignored and table and table.path != ignored.path
+    what = (table if replaced else ignored) or Evidence(MAIN, None, "no SystemdCgroup: cgroupfs")
     return Driver("containerd", "cgroupfs", what, answers)
 
 
-def _systemd_cgroup(node: Node, path: str) -> bool | None:
+def _second(node: Node) -> bool:
+    """Whether this is known to be containerd 2."""
     try:
-        config = tomllib.loads(node.text(path))
-    except (tomllib.TOMLDecodeError, EvidenceMissing):
-        return None
-    version = config.get("version", 1)
-    table = _mapping(config, "plugins", CRI_TABLES.get(version if isinstance(version, int) else 1, "cri"), "containerd")
-    runtime = table.get("default_runtime_name", "runc")
-    value = _mapping(table, "runtimes", str(runtime), "options").get("SystemdCgroup")
-    return value if isinstance(value, bool) else None
+        return release(node)[0] >= (2, 0, 0)
+    except EvidenceMissing:
+        return False
 
 
-def _mapping(value: Any, *keys: str) -> dict[str, Any]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+def _systemd_cgroup(config: Configuration) -> bool | None:
+    for name in NAMES.get(config.header, ()):
+        runtime = config.table("plugins", name, "containerd").get("default_runtime_name", "runc")
+        value = config.table("plugins", name, "containerd", "runtimes", str(runtime), "options").get("SystemdCgroup")
+        if isinstance(value, bool):
+            return value
+    return None

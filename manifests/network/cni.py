@@ -10,7 +10,7 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
 from drtool.host.root import Entry
 from manifests.document import Document, Unparsable, parse
-from manifests.host.containerd import MAIN, configurations
+from manifests.host.containerd import MAIN, Configuration, last_line, setting
 from manifests.node import Node
 
 CONF_DIR, BIN_DIR = "/etc/cni/net.d", "/opt/cni/bin"
@@ -64,21 +64,18 @@ def _ipam(plugin: dict[str, Any]) -> object:
 
 
 def conf_dir(node: Node) -> str:
-    for table in _cni_tables(node):
-        if isinstance(table.get("conf_dir"), str) and table["conf_dir"]:
-            return str(table["conf_dir"]).rstrip("/")
+    directory = setting(node, _conf_dir) if _has_containerd(node) else ""
+    if directory:
+        return directory
     found = node.find("/etc/crio/crio.conf", r'^\s*network_dir\s*=\s*"([^"]+)"')
     return found[-1][0][1].rstrip("/") if found else CONF_DIR
 
 
 def bin_dirs(node: Node) -> tuple[tuple[str, ...], Evidence]:
     """Where the runtime looks for plugins, and the line that says so."""
-    for table in _cni_tables(node):
-        listed = table.get("bin_dirs") or [table.get("bin_dir")]
-        paths = tuple(str(path).rstrip("/") for path in listed if path) if isinstance(listed, list) else ()
-        if paths:
-            lines = node.find(MAIN, r"^\s*bin_dirs?\s*=")
-            return paths, lines[0][1] if lines else Evidence(MAIN)
+    paths = setting(node, _bin_dirs) if _has_containerd(node) else ()
+    if paths:
+        return paths, last_line(node, r"^\s*bin_dirs?\s*=") or Evidence(MAIN)
     crio = [e for e in node.capture.matching(r"/etc/crio/.*") if e.data is not None]
     if crio and node.entry(MAIN).data is None:
         for entry in reversed(crio):
@@ -90,13 +87,26 @@ def bin_dirs(node: Node) -> tuple[tuple[str, ...], Evidence]:
     return (BIN_DIR,), Evidence(MAIN, None, f"no bin_dir: {BIN_DIR}")
 
 
-def _cni_tables(node: Node) -> list[dict[str, Any]]:
-    try:
-        files = configurations(node)
-    except EvidenceMissing:
-        return []
-    tables = [table.get("cni") for file in reversed(files) for table in file.cri()]
-    return [table for table in tables if isinstance(table, dict)]
+def _has_containerd(node: Node) -> bool:
+    return node.entry(MAIN).data is not None
+
+
+def _conf_dir(config: Configuration) -> str:
+    found = [table["conf_dir"] for table in _cni_tables(config) if isinstance(table.get("conf_dir"), str)]
+    return next((path.rstrip("/") for path in found if path), "")
+
+
+def _bin_dirs(config: Configuration) -> tuple[str, ...]:
+    for table in _cni_tables(config):
+        listed = table.get("bin_dirs") or [table.get("bin_dir")]
+        paths = tuple(str(path).rstrip("/") for path in listed if path) if isinstance(listed, list) else ()
+        if paths:
+            return paths
+    return ()
+
+
+def _cni_tables(config: Configuration) -> list[dict[str, Any]]:
+    return [table for table in (each.get("cni") for each in config.cri()) if isinstance(table, dict)]
 
 
 def files(node: Node) -> tuple[Entry, ...]:

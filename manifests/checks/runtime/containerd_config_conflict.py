@@ -1,9 +1,10 @@
 """containerd must be able to read its configuration, and to use what stands in it.
 
-A file that is no TOML, or that has a table twice, stops containerd. With both `config_path` and `mirrors` (or auths
-per mirror) the CRI plugin refuses to load: `mirrors cannot be set when config_path is provided`, and the kubelet says
-`unknown service`. Tables under the names of another version than the file's header are ignored, so that defaults
-apply instead: a risk, unless another check names what follows. containerd 1.4 and older take both registry settings.
+A file that is no TOML, that has a table twice or that is imported and not there stops containerd. With both
+`config_path` and `mirrors` (or auths per mirror) the CRI plugin refuses to load: `mirrors cannot be set when
+config_path is provided`, and the kubelet says `unknown service`. Tables under the names of another version than the
+files' are ignored, so that defaults apply instead: a risk, unless another check names what follows. containerd 1.4 and
+older take both registry settings.
 
 Fix: keep one of the two registry settings (config_path, with hosts.toml files); write tables by the names of the
 header's version; `containerd config migrate` does both ways.
@@ -12,8 +13,8 @@ header's version; `containerd config migrate` does both ways.
 from collections.abc import Iterator
 
 from drtool.core.check import EvidenceMissing
-from drtool.core.report import Finding, Severity
-from manifests.host.containerd import Configuration, configurations, in_use, line_of, release
+from drtool.core.report import Evidence, Finding, Severity
+from manifests.host.containerd import NAMES, Configuration, configurations, in_use, last_line, line_of, release, setting
 from manifests.node import Node
 
 SEVERITY = Severity.CRITICAL
@@ -25,33 +26,31 @@ EXPLAINS = (
     "component-not-ready",
     "container-exited",
 )
-NAMES = {
-    1: ("cri",),
-    2: ("io.containerd.grpc.v1.cri",),
-    3: ("io.containerd.cri.v1.runtime", "io.containerd.cri.v1.images"),
-}
 
 
 def find(node: Node) -> Iterator[Finding]:
     in_use(node)
-    for file in configurations(node):
-        if file.problem:
-            yield Finding(f"containerd cannot read {file.path}: {file.problem}", (line_of(node, file.path, r"(?!)"),))
-        elif _both(file) and not _lenient(node):
-            yield Finding(
-                f"{file.path} sets both config_path and mirrors: the CRI plugin does not load",
-                (
-                    line_of(node, file.path, r"^\s*config_path\s*="),
-                    line_of(node, file.path, r"registry\.mirrors|mirrors"),
-                ),
-            )
-        else:
-            yield from _misnamed(node, file)
+    files = configurations(node)
+    broken = [file for file in files if file.problem]
+    for file in broken:
+        yield Finding(f"containerd cannot read {file.path}: {file.problem}", (line_of(node, file.path, r"(?!)"),))
+    if broken:
+        return
+    if setting(node, _both) and not _lenient(node):
+        lines = (last_line(node, r"^\s*config_path\s*="), last_line(node, r"registry\.mirrors|mirrors"))
+        yield Finding(
+            "containerd's configuration sets both config_path and mirrors: the CRI plugin does not load",
+            tuple(filter(None, lines)),
+        )
+        return
+    header = setting(node, lambda config: config.header)
+    for file in files:
+        yield from _misnamed(node, file, header)
 
 
-def _both(file: Configuration) -> bool:
-    registries = [table.get("registry") for table in file.cri()]
-    return any(isinstance(r, dict) and r.get("config_path") and r.get("mirrors") for r in registries)
+def _both(config: Configuration) -> bool:
+    registries = [table.get("registry") for table in config.cri()]
+    return any(isinstance(r, dict) and bool(r.get("config_path")) and bool(r.get("mirrors")) for r in registries)
 
 
 def _lenient(node: Node) -> bool:
@@ -62,16 +61,15 @@ def _lenient(node: Node) -> bool:
         return False
 
 
-def _misnamed(node: Node, file: Configuration) -> Iterator[Finding]:
-    right = NAMES.get(file.header, ())
+def _misnamed(node: Node, file: Configuration, header: int) -> Iterator[Finding]:
+    """`header` is of the files together: one that has no version is read by that of the others."""
     for version, names in NAMES.items():
         for name in names:
-            if version != file.header and name not in right and file.table("plugins", name):
-                header = (
-                    f"has version {file.header}" if "version" in file.data else "has no version, so it is read as 1"
-                )
+            if version != header and name not in NAMES.get(header, ()) and file.table("plugins", name):
+                told = last_line(node, r"^\s*version\s*=")
+                read = f"is of version {header}" if told else "has no version, so it is read as 1"
                 yield Finding(
-                    f"{file.path} {header}: its table {name} is of version {version} and ignored",
-                    (line_of(node, file.path, r"^\s*version\s*="), line_of(node, file.path, name.replace(".", r"\."))),
+                    f"{file.path} {read}: its table {name} is of version {version} and ignored",
+                    (told or Evidence(file.path), line_of(node, file.path, name.replace(".", r"\."))),
                     severity=Severity.WARNING,
                 )

@@ -10,9 +10,11 @@ the runtime.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
+from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
-from manifests.host.containerd import MAIN, configurations, in_use
+from manifests.host.containerd import MAIN, Configuration, configurations, in_use, last_line, setting
 from manifests.logs import Line
 from manifests.node import Node
 
@@ -20,13 +22,18 @@ SEVERITY = Severity.CRITICAL
 EXPLAINS = ("component-not-ready", "container-exited", "image-not-pullable")
 FAILED = re.compile(r"failed to get sandbox image \\*\"([^\"\\]+)|creating pod sandbox.*pause.*(?:pull|not found)")
 MADE = re.compile(r"RunPodSandbox for .* returns sandbox id")
-OWN = re.compile(r'^\s*(?:sandbox_image|sandbox|pause_image)\s*=\s*"([^"]+)"')
+PAUSE = re.compile(r'^\s*pause_image\s*=\s*"([^"]+)"')
 GONE = ("k8s.gcr.io/", "gcr.io/google_containers/", "gcr.io/google-containers/")
 
 
 def find(node: Node) -> Iterator[Finding]:
-    configured = _configured(node)
     failed = _failed(node)
+    try:
+        configured = _configured(node)
+    except EvidenceMissing:
+        if failed is None:
+            raise
+        configured = None  # what the runtime says counts without it
     if failed is not None:
         match = FAILED.search(failed.text)
         image = (match[1] if match else "") or (configured[0] if configured else "its sandbox image")
@@ -46,12 +53,23 @@ def find(node: Node) -> Iterator[Finding]:
 
 
 def _configured(node: Node) -> tuple[str, Evidence] | None:
-    paths = (
-        MAIN,
-        *(e.path for e in node.capture.matching(r"/etc/(?:containerd/conf\.d|crio|crio/crio\.conf\.d)/[^/]+")),
-    )
-    found = [(match[1], evidence) for path in paths for match, evidence in node.find(path, OWN.pattern)]
+    if node.entry(MAIN).data is not None:
+        image = setting(node, _sandbox_image)
+        if image:
+            return image, last_line(node, rf'=\s*["\']{re.escape(image)}["\']') or Evidence(MAIN)
+    paths = (e.path for e in node.capture.matching(r"/etc/crio/(?:crio\.conf\.d/)?[^/]+"))
+    found = [(match[1], evidence) for path in paths for match, evidence in node.find(path, PAUSE.pattern)]
     return found[-1] if found else None
+
+
+def _sandbox_image(config: Configuration) -> str:
+    found = [image for table in config.cri() for image in (table.get("sandbox_image"), _pinned(table))]
+    return next((image for image in found if isinstance(image, str)), "")
+
+
+def _pinned(table: dict[str, Any]) -> object:
+    images = table.get("pinned_images")
+    return images.get("sandbox") if isinstance(images, dict) else None
 
 
 def _failed(node: Node) -> Line | None:

@@ -104,6 +104,27 @@ def imports(t: Copy) -> None:
     )
 
 
+@on("healthy: containerd imports", "single-1.34", "")
+def imports_elsewhere(t: Copy) -> None:
+    text = t.read(TOML)
+    t.write(TOML, 'version = 2\nimports = ["config.d/*.toml"]\n')
+    t.write("/etc/containerd/config.d/cri.toml", text)
+    t.write("/drtool/versions.json", '{"kubelet": null, "containerd": "1.7.27", "crio": null}')
+
+
+@on("kubelet-cgroup-driver-mismatch: imports", "single-1.34", "cgroup-driver-mismatch")
+def not_imported(t: Copy) -> None:
+    t.write("/etc/containerd/conf.d/cgroup.toml", t.read(TOML))
+    t.replace(TOML, "SystemdCgroup = true", "SystemdCgroup = false")
+
+
+@on("kubelet-unknown-service-three-roots: imports", "single-1.37", "containerd-cri-disabled")
+def cri_disabled_by_an_import(t: Copy) -> None:
+    t.replace(TOML, "version = 2\n", 'version = 2\nimports = ["/etc/containerd/config.d/*.toml"]\n')
+    t.write("/etc/containerd/config.d/docker.toml", 'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n')
+    t.unit("kubelet", UNKNOWN)
+
+
 @on("healthy: CRI-O", "single-1.37 external-etcd-1.36 ha-dns-cp1-1.36", "")
 def crio_ok(t: Copy) -> None:
     t.remove("/etc/containerd")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from drtool.core.report import Severity, Status
-from tests.builders.tree import Tree, laid, outcomes
+from manifests.node import seen
+from tests.builders.tree import NOW, Tree, laid, outcomes
 
 CONFIG = "/etc/containerd/config.toml"
 TOML = """version = 2
@@ -129,3 +131,135 @@ def test_a_sandbox_made_later_says_that_the_image_is_there(tree: Tree) -> None:
     )
     config(TOML)(tree)
     assert outcomes(tree.node())["sandbox-image-unavailable"].status is Status.PASSED
+
+
+# ---- what containerd makes of imports; seen in `config dump` of 1.6.20 and in LoadConfig of 1.7.27, 2.0, 2.2 and 2.4
+
+OPTIONS = """[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  SystemdCgroup = true
+"""
+IMAGE = """[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "k8s.gcr.io/pause:3.6"
+"""
+ELSEWHERE = "/opt/site/runtime.toml"
+UNTOLD = "untold"
+
+
+def files(main: str, containerd: str = "1.7.27", /, **others: str) -> Change:
+    """The main file with what it says after `version = 2`, and others below /etc/containerd/config.d."""
+
+    def change(tree: Tree) -> None:
+        tree.write(CONFIG, f"version = 2\n{main}")
+        for name, text in others.items():
+            tree.write(f"/etc/containerd/config.d/{name}.toml", text)
+        versions(containerd, "v1.29.4")(tree)
+        if containerd == UNTOLD:
+            tree.replace("/drtool/versions.json", f'"{UNTOLD}"', "null")
+
+    return change
+
+
+ALL = 'imports = ["/etc/containerd/config.d/*.toml"]\n'
+DRIVERS = [
+    pytest.param(files(ALL, a=OPTIONS), Status.PASSED, id="imported from anywhere; by the main file's version"),
+    pytest.param(files("", a=OPTIONS), Status.FAILED, id="not imported"),
+    pytest.param(files('imports = ["config.d/a.toml"]\n', a=OPTIONS), Status.PASSED, id="relative to the file"),
+    pytest.param(files('imports = ["config.d/*.toml"]\n', a=OPTIONS), Status.PASSED, id="a relative pattern"),
+    pytest.param(files('imports = ["config.d/*.toml"]\n', "1.6.20", a=OPTIONS), Status.UNKNOWN, id="in 1.6.20"),
+    pytest.param(files('imports = ["config.d/*.toml"]\n', UNTOLD, a=OPTIONS), Status.UNKNOWN, id="in no known release"),
+    pytest.param(files('imports = ["config.d/a.toml"]\n', "1.6.20", a=OPTIONS), Status.PASSED, id="a name in 1.6.20"),
+    pytest.param(files('imports = ["/etc/containerd/*.toml"]\n', a=OPTIONS), Status.FAILED, id="one level only"),
+    pytest.param(
+        files('imports = ["config.d/a.toml"]\n', a='imports = ["b.toml"]\n', b=OPTIONS), Status.PASSED, id="nested"
+    ),
+    pytest.param(files(ALL, a='imports = ["../config.toml"]\n' + OPTIONS), Status.PASSED, id="in a circle"),
+    pytest.param(files(ALL + OPTIONS, a=IMAGE), Status.FAILED, id="1.7 replaces the table whole"),
+    pytest.param(files(ALL + OPTIONS, "2.0.0", a=IMAGE), Status.PASSED, id="2.0 merges it"),
+    pytest.param(files(ALL + OPTIONS, UNTOLD, a=IMAGE), Status.UNKNOWN, id="nothing tells which"),
+    pytest.param(files(ALL + OPTIONS, UNTOLD, a=OPTIONS), Status.PASSED, id="all the same to either"),
+    pytest.param(files(ALL, a=OPTIONS, b=IMAGE), Status.FAILED, id="the last file counts"),
+    pytest.param(files(ALL + OPTIONS, a=OPTIONS.replace("true", "false")), Status.FAILED, id="the import counts"),
+    pytest.param(files(ALL + OPTIONS, a='root = "/data"\n'), Status.PASSED, id="an import of something else"),
+    pytest.param(files(ALL + OPTIONS, a="x = ["), Status.UNKNOWN, id="a broken import"),
+    pytest.param(files(ALL + OPTIONS, "2.2.0", a="version = 3\n"), Status.UNKNOWN, id="versions 2 and 3"),
+]
+
+
+@pytest.mark.parametrize(("change", "status"), DRIVERS)
+def test_the_driver_is_what_containerd_makes_of_all_its_files(tree: Tree, change: Change, status: Status) -> None:
+    change(tree)
+    assert outcomes(tree.node())["cgroup-driver-mismatch"].status is status
+
+
+def test_a_replaced_table_is_shown_where_it_was_replaced(tree: Tree) -> None:
+    files(ALL + OPTIONS, a=IMAGE)(tree)
+    (found,) = outcomes(tree.node())["cgroup-driver-mismatch"].findings
+    assert (found.evidence[1].path, found.evidence[1].line) == ("/etc/containerd/config.d/a.toml", 1)
+
+
+def test_an_import_from_outside_etc_counts(tree: Tree) -> None:
+    files(f'imports = ["{ELSEWHERE.replace("runtime", "*")}"]\n')(tree)
+    tree.write(ELSEWHERE, 'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n' + IMAGE)
+    found = outcomes(tree.node())
+    for id_, line in (("containerd-cri-disabled", 1), ("sandbox-image-unavailable", 3)):
+        (finding,) = found[id_].findings
+        assert (finding.evidence[0].path, finding.evidence[0].line) == (ELSEWHERE, line)
+
+
+def test_a_file_that_is_not_imported_disables_nothing(tree: Tree) -> None:
+    files(OPTIONS, a='disabled_plugins = ["io.containerd.grpc.v1.cri"]\n' + IMAGE)(tree)
+    found = outcomes(tree.node())
+    assert found["containerd-cri-disabled"].status is Status.PASSED
+    assert found["sandbox-image-unavailable"].status is Status.PASSED
+
+
+@pytest.mark.parametrize(("containerd", "status"), [("1.7.27", Status.PASSED), ("2.1.4", Status.FAILED)])
+def test_mirrors_of_one_file_and_config_path_of_another(tree: Tree, containerd: str, status: Status) -> None:
+    files(ALL + REGISTRY, containerd, a=MIRRORS)(tree)
+    outcome = outcomes(tree.node())["containerd-config-conflict"]
+    assert outcome.status is status
+    lines = [(CONFIG, 4), ("/etc/containerd/config.d/a.toml", 1)] if status is Status.FAILED else []
+    assert [(told.path, told.line) for found in outcome.findings for told in found.evidence] == lines
+
+
+def test_an_import_without_a_version_is_read_by_the_main_files(tree: Tree) -> None:
+    files(ALL, a=OPTIONS)(tree)
+    assert outcomes(tree.node())["containerd-config-conflict"].status is Status.PASSED
+    tree.replace(CONFIG, "version = 2\n", "")
+    (found,) = outcomes(tree.node())["containerd-config-conflict"].findings
+    assert "has no version" in found.title
+
+
+def test_tables_of_another_version_count_for_nothing(tree: Tree) -> None:
+    config(IMAGE + REGISTRY + MIRRORS)(tree)  # no version, so that only the table cri counts
+    found = outcomes(tree.node())
+    assert [each.severity for each in found["containerd-config-conflict"].findings] == [Severity.WARNING]
+    assert found["sandbox-image-unavailable"].status is Status.PASSED
+
+
+def test_an_import_that_is_not_there_stops_containerd(tree: Tree) -> None:
+    files('imports = ["config.d/gone.toml"]\n' + OPTIONS)(tree)
+    node = tree.node()
+    assert outcomes(node)["containerd-config-conflict"].status is Status.UNKNOWN  # it may just not have been copied
+    live = outcomes(seen(replace(node.capture, live=True), NOW))["containerd-config-conflict"]
+    assert "/etc/containerd/config.d/gone.toml" in live.findings[0].title
+
+
+@pytest.mark.parametrize(
+    ("containerd", "status"), [("1.7.27", Status.FAILED), ("2.1.4", Status.PASSED), (UNTOLD, Status.UNKNOWN)]
+)
+def test_where_the_plugins_are_is_what_containerd_makes_of_all_its_files(
+    tree: Tree, containerd: str, status: Status
+) -> None:
+    directory = '[plugins."io.containerd.grpc.v1.cri".cni]\n  bin_dir = "/usr/lib/cni"\n'
+    files(ALL + directory, containerd, a=OPTIONS)(tree)
+    tree.write("/etc/cni/net.d/10-net.conf", '{"cniVersion": "1.0.0", "type": "ptp"}')
+    tree.write("/usr/lib/cni/ptp", b"", 0o755)
+    tree.write("/opt/cni/bin/other", b"", 0o755)
+    assert outcomes(tree.node())["cni-bin-dir-mismatch"].status is status
+
+
+def test_a_failure_to_get_the_image_counts_whatever_the_files_say(tree: Tree) -> None:
+    files("x = [")(tree)
+    journal(NO_PAUSE)(tree)
+    assert outcomes(tree.node())["sandbox-image-unavailable"].status is Status.FAILED
