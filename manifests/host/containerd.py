@@ -23,16 +23,18 @@ NAMES = {1: ("cri",), 2: CRI[:1], 3: CRI[1:]}
 """The CRI plugin's tables by the version of the configuration; those of another version are ignored."""
 STARTED = re.compile(r'msg="starting containerd".* version="?v?(\d+\.\d+\.\d+)')
 PACKAGE = re.compile(r"status installed containerd(?:\.io)?:?\S* (?:\d+:)?v?(\d+\.\d+\.\d+)")
+AT_LINE, END = re.compile(r"\(at line (\d+), column \d+\)$"), "(at end of document)"  # how tomllib tells the place
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One file as it stands. `data` is empty where it cannot be parsed, and `problem` says why."""
+    """One file as it stands. `data` is empty where it cannot be parsed; `problem` says why, `line` where if known."""
 
     path: str
     data: dict[str, Any] = field(repr=False)
     problem: str = ""
+    line: int | None = None
 
     @property
     def header(self) -> int:
@@ -145,7 +147,9 @@ def _read(node: Node, path: str) -> Configuration:
     try:
         return Configuration(path, tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
-        return Configuration(path, {}, str(wrong) or "nested too deep")
+        at = AT_LINE.search(str(wrong))
+        last = len(text.splitlines()) if END in str(wrong) else 0
+        return Configuration(path, {}, str(wrong) or "nested too deep", int(at[1]) if at else last or None)
 
 
 def line_of(node: Node, path: str, pattern: str) -> Evidence:

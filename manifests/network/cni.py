@@ -20,11 +20,12 @@ SUFFIXES = (".conf", ".conflist", ".json")
 
 @dataclass(frozen=True)
 class Network:
-    """One network configuration. `problem` says why it cannot be used, "" where it can."""
+    """One network configuration. `problem` says why it cannot be used, "" where it can; `line` where, if known."""
 
     path: str
     document: Document | None = field(repr=False)
     problem: str = ""
+    line: int | None = None
 
     @property
     def plugins(self) -> tuple[dict[str, Any], ...]:
@@ -133,7 +134,7 @@ def _network(entry: Entry) -> Network:
     try:
         documents = parse(entry.path, entry.data)
     except Unparsable as wrong:
-        return Network(entry.path, None, wrong.problem)
+        return Network(entry.path, None, wrong.problem, wrong.line)
     if not documents or not isinstance(documents[0].data, dict):
         return Network(entry.path, None, "no JSON object in it")
     network = Network(entry.path, documents[0])

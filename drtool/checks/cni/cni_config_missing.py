@@ -36,9 +36,8 @@ def find(case: Case) -> Iterator[Finding]:
         return
     if found:
         broken = found[0]
-        yield Finding(
-            f"The network configuration {broken.path} cannot be used: {broken.problem}", (Evidence(broken.path),)
-        )
+        at = node.line(broken.path, broken.line) if broken.line else Evidence(broken.path)
+        yield Finding(f"The network configuration {broken.path} cannot be used: {broken.problem}", (at,))
         return
     before = _was_there(case, directory)
     yield Finding(

@@ -33,7 +33,8 @@ def find(node: Node) -> Iterator[Finding]:
     files = configurations(node)
     broken = [file for file in files if file.problem]
     for file in broken:
-        yield Finding(f"containerd cannot read {file.path}: {file.problem}", (line_of(node, file.path, r"(?!)"),))
+        at = node.line(file.path, file.line) if file.line else Evidence(file.path)
+        yield Finding(f"containerd cannot read {file.path}: {file.problem}", (at,))
     if broken:
         return
     if setting(node, _both) and not _lenient(node):

@@ -98,8 +98,10 @@ def test_no_configuration_is_a_risk_until_something_says_that_there_was_one(tree
 
 
 def test_a_configuration_that_is_no_json_is_none(tree: Tree) -> None:
-    tree.write(f"{NET}/10-net.conflist", '{"cniVersion": ')
-    assert "cannot be used" in missing(tree)[0].title
+    tree.write(f"{NET}/10-net.conflist", '{\n"cniVersion": "1.0.0",\n"plugins" [\n')
+    (found,) = missing(tree)
+    assert "cannot be used" in found.title
+    assert (found.evidence[0].line, found.evidence[0].text) == (3, '"plugins" [')
 
 
 def test_a_tree_without_etc_is_unknown(tree: Tree) -> None:

@@ -110,6 +110,16 @@ def test_healthy(tree: Tree, id_: str, change: Change) -> None:
     assert outcomes(tree.node())[id_].status is Status.PASSED
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("version = 2\n[plugins]\n[plugins]\n", 3), ("a = 1\nb = 2\na = 3\nc = 4\n", 3), ("a = 1\nb = [\n  2,\n", 3)],
+)
+def test_what_is_no_toml_is_shown_with_its_line(tree: Tree, text: str, line: int) -> None:
+    config(text)(tree)
+    (found,) = outcomes(tree.node())["containerd-config-conflict"].findings
+    assert (found.evidence[0].line, found.evidence[0].text) == (line, text.splitlines()[line - 1].strip())
+
+
 def test_another_runtime_does_not_need_containerd(tree: Tree) -> None:
     tree.sub("/var/lib/kubelet/config.yaml", "unix://.*", "unix:///run/cri-dockerd.sock")
     config('disabled_plugins = ["cri"]\n')(tree)
