@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
+from manifests.host import crio
 from manifests.host.containerd import MAIN, NAMES, Configuration, configurations, last_line, release, setting
 from manifests.node import Node
 
@@ -48,17 +49,15 @@ def runtime_driver(node: Node, endpoint: str) -> Driver:
 
 
 def _crio(node: Node) -> Driver:
-    """cgroup_manager, systemd by default; later files win. CRI-O answers RuntimeConfig since 1.28."""
-    paths = ["/etc/crio/crio.conf", *(e.path for e in node.capture.matching(r"/etc/crio/crio\.conf\.d/.+"))]
-    found = [hit for path in paths for hit in node.find(path, r'^\s*cgroup_manager\s*=\s*"(\w+)"')]
+    """cgroup_manager, systemd by default. CRI-O answers RuntimeConfig since 1.28."""
     version = str(node.versions.get("crio") or "")
     answers = bool(re.match(r"v?(1\.(2[89]|[3-9]\d)|[2-9])", version))
-    if found:
-        match, evidence = found[-1]
-        return Driver("CRI-O", match[1], evidence, answers)
-    if all(node.entry(path).data is None for path in paths):
+    manager = crio.setting(node, "runtime", "cgroup_manager")
+    if manager:
+        return Driver("CRI-O", str(manager[0]), manager[1], answers)
+    if not crio.files(node):
         raise EvidenceMissing("CRI-O's configuration is not in this tree")
-    return Driver("CRI-O", "systemd", Evidence(paths[0], None, "no cgroup_manager: systemd"), answers)
+    return Driver("CRI-O", "systemd", Evidence(crio.files(node)[0], None, "no cgroup_manager: systemd"), answers)
 
 
 def _docker(node: Node) -> Driver:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from drtool.core.check import EvidenceMissing, NotApplicable
 from drtool.core.report import Evidence
 from manifests.capture import CONTAINERD, imported
+from manifests.host import crio
 from manifests.logs import Line
 from manifests.node import Node
 from manifests.pod import version
@@ -57,9 +58,9 @@ def in_use(node: Node) -> None:
     """Raises NotApplicable where the kubelet talks to another runtime."""
     endpoint, _ = node.kubelet.setting("container-runtime-endpoint", "containerRuntimeEndpoint", default="")
     text = str(endpoint)
-    if "crio" in text or "docker" in text:
+    if "docker" in text:
         raise NotApplicable(f"the kubelet's runtime is at {text}")
-    if not text and node.entry("/etc/crio/crio.conf").data is not None and node.entry(MAIN).data is None:
+    if crio.in_use(node):
         raise NotApplicable("the runtime is CRI-O")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +9,7 @@ from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence
 from drtool.host.root import Entry
 from manifests.document import Document, Unparsable, parse
+from manifests.host import crio
 from manifests.host.containerd import MAIN, Configuration, last_line, setting
 from manifests.node import Node
 
@@ -65,26 +65,22 @@ def _ipam(plugin: dict[str, Any]) -> object:
 
 
 def conf_dir(node: Node) -> str:
-    directory = setting(node, _conf_dir) if _has_containerd(node) else ""
-    if directory:
-        return directory
-    found = node.find("/etc/crio/crio.conf", r'^\s*network_dir\s*=\s*"([^"]+)"')
-    return found[-1][0][1].rstrip("/") if found else CONF_DIR
+    if crio.in_use(node):
+        directory = crio.setting(node, "network", "network_dir")
+        return str(directory[0]).rstrip("/") if directory and directory[0] else CONF_DIR
+    return (setting(node, _conf_dir) if _has_containerd(node) else "") or CONF_DIR
 
 
 def bin_dirs(node: Node) -> tuple[tuple[str, ...], Evidence]:
     """Where the runtime looks for plugins, and the line that says so."""
+    if crio.in_use(node):
+        listed = crio.setting(node, "network", "plugin_dirs")
+        if listed and isinstance(listed[0], list) and listed[0]:
+            return tuple(str(path).rstrip("/") for path in listed[0]), listed[1]
+        return CRIO_BIN_DIRS, Evidence((*crio.files(node), crio.MAIN)[0], None, "no plugin_dirs: CRI-O's own")
     paths = setting(node, _bin_dirs) if _has_containerd(node) else ()
     if paths:
         return paths, last_line(node, r"^\s*bin_dirs?\s*=") or Evidence(MAIN)
-    crio = [e for e in node.capture.matching(r"/etc/crio/.*") if e.data is not None]
-    if crio and node.entry(MAIN).data is None:
-        for entry in reversed(crio):
-            match = re.search(rb"(?m)^\s*plugin_dirs\s*=\s*\[([^\]]*)\]", entry.data or b"")
-            if match:
-                paths = tuple(re.findall(r'"([^"]+)"', match[1].decode("utf-8", "replace")))
-                return tuple(path.rstrip("/") for path in paths), Evidence(entry.path, None, "plugin_dirs")
-        return CRIO_BIN_DIRS, Evidence(crio[0].path, None, "no plugin_dirs: CRI-O's own")
     return (BIN_DIR,), Evidence(MAIN, None, f"no bin_dir: {BIN_DIR}")
 
 

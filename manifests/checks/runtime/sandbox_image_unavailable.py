@@ -14,6 +14,7 @@ from typing import Any
 
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Evidence, Finding, Severity
+from manifests.host import crio
 from manifests.host.containerd import MAIN, Configuration, configurations, in_use, last_line, setting
 from manifests.logs import Line
 from manifests.node import Node
@@ -22,7 +23,6 @@ SEVERITY = Severity.CRITICAL
 EXPLAINS = ("component-not-ready", "container-exited", "image-not-pullable")
 FAILED = re.compile(r"failed to get sandbox image \\*\"([^\"\\]+)|creating pod sandbox.*pause.*(?:pull|not found)")
 MADE = re.compile(r"RunPodSandbox for .* returns sandbox id")
-PAUSE = re.compile(r'^\s*pause_image\s*=\s*"([^"]+)"')
 GONE = ("k8s.gcr.io/", "gcr.io/google_containers/", "gcr.io/google-containers/")
 
 
@@ -53,13 +53,10 @@ def find(node: Node) -> Iterator[Finding]:
 
 
 def _configured(node: Node) -> tuple[str, Evidence] | None:
-    if node.entry(MAIN).data is not None:
-        image = setting(node, _sandbox_image)
-        if image:
-            return image, last_line(node, rf'=\s*["\']{re.escape(image)}["\']') or Evidence(MAIN)
-    paths = (e.path for e in node.capture.matching(r"/etc/crio/(?:crio\.conf\.d/)?[^/]+"))
-    found = [(match[1], evidence) for path in paths for match, evidence in node.find(path, PAUSE.pattern)]
-    return found[-1] if found else None
+    if crio.in_use(node):
+        return crio.setting(node, "image", "pause_image")
+    image = setting(node, _sandbox_image) if node.entry(MAIN).data is not None else ""
+    return (image, last_line(node, rf'=\s*["\']{re.escape(image)}["\']') or Evidence(MAIN)) if image else None
 
 
 def _sandbox_image(config: Configuration) -> str:

@@ -273,3 +273,65 @@ def test_a_failure_to_get_the_image_counts_whatever_the_files_say(tree: Tree) ->
     files("x = [")(tree)
     journal(NO_PAUSE)(tree)
     assert outcomes(tree.node())["sandbox-image-unavailable"].status is Status.FAILED
+
+
+# ---- CRI-O: crio.conf, then every file of crio.conf.d in the order of their names (UpdateFromPath in CRI-O 1.34)
+
+
+def crio(**files: str) -> Change:
+    """CRI-O beside a containerd that nobody asks; `conf` is crio.conf, the others lie in crio.conf.d."""
+
+    def change(tree: Tree) -> None:
+        tree.sub("/var/lib/kubelet/config.yaml", "unix://.*", "unix:///var/run/crio/crio.sock")
+        tree.write("/drtool/versions.json", '{"kubelet": "v1.29.4", "containerd": null, "crio": "1.27.0"}')
+        for name, text in files.items():
+            path = "/etc/crio/crio.conf" if name == "conf" else f"/etc/crio/crio.conf.d/{name}.conf"
+            tree.write(path, text)
+
+    return change
+
+
+MANAGED = "[crio.runtime]\ncgroup_manager = %s\n"
+MANAGERS = [
+    pytest.param(crio(a=MANAGED % "'cgroupfs'"), Status.FAILED, id="single quotes"),
+    pytest.param(crio(a="crio.runtime.cgroup_manager = 'cgroupfs'\n"), Status.FAILED, id="a dotted key"),
+    pytest.param(crio(conf=MANAGED % "'cgroupfs'", a=MANAGED % '"systemd"'), Status.PASSED, id="a drop-in counts"),
+    pytest.param(crio(a=MANAGED % "'systemd'", b=MANAGED % '"cgroupfs"'), Status.FAILED, id="the last one counts"),
+    pytest.param(crio(a=MANAGED % "'systemd' # \"cgroupfs\""), Status.PASSED, id="a comment"),
+    pytest.param(crio(a='[crio.image]\ncgroup_manager = "cgroupfs"\n'), Status.PASSED, id="another table"),
+    pytest.param(crio(a="[crio.runtime]\n"), Status.PASSED, id="systemd by default"),
+    pytest.param(crio(a="[crio.runtime\n"), Status.UNKNOWN, id="no TOML"),
+    pytest.param(crio(), Status.UNKNOWN, id="no file"),
+]
+
+
+@pytest.mark.parametrize(("change", "status"), MANAGERS)
+def test_the_driver_is_what_crio_makes_of_its_files(tree: Tree, change: Change, status: Status) -> None:
+    change(tree)
+    outcome = outcomes(tree.node())["cgroup-driver-mismatch"]
+    assert outcome.status is status
+    for found in outcome.findings:
+        assert "cgroupfs" in found.evidence[1].text
+
+
+def test_the_pause_image_is_the_used_runtimes(tree: Tree) -> None:
+    config(TOML.replace("registry.k8s.io", "k8s.gcr.io"))(tree)
+    crio(conf="[crio.image]\npause_image = 'registry.k8s.io/pause:3.10'\n")(tree)
+    assert outcomes(tree.node())["sandbox-image-unavailable"].status is Status.PASSED
+    crio(a="[crio.image]\npause_image = 'k8s.gcr.io/pause:3.6'\n")(tree)
+    (found,) = outcomes(tree.node())["sandbox-image-unavailable"].findings
+    assert (found.evidence[0].path, found.evidence[0].line) == ("/etc/crio/crio.conf.d/a.conf", 2)
+
+
+def test_the_network_directories_are_the_used_runtimes(tree: Tree) -> None:
+    config(TOML + '[plugins."io.containerd.grpc.v1.cri".cni]\n  bin_dir = "/opt/cni/bin"\n')(tree)
+    crio(a="[crio.network]\nnetwork_dir = '/etc/cni/net.d'\nplugin_dirs = [\n  '/usr/lib/cni',\n]\n")(tree)
+    tree.write("/etc/cni/net.d/10-net.conf", '{"cniVersion": "1.0.0", "type": "ptp"}')
+    tree.write("/usr/lib/cni/ptp", b"", 0o755)
+    tree.write("/opt/cni/bin/other", b"", 0o755)
+    assert outcomes(tree.node())["cni-binary-missing"].status is Status.PASSED
+    tree.remove("/usr/lib/cni/ptp")
+    (found,) = outcomes(tree.node())["cni-binary-missing"].findings
+    assert (found.evidence[1].path, found.evidence[1].line) == ("/etc/crio/crio.conf.d/a.conf", 3)
+    crio(b="[crio.network]\nnetwork_dir = '/etc/other/net.d'\n")(tree)
+    assert outcomes(tree.node())["cni-binary-missing"].status is Status.UNKNOWN
