@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from manifests.node import Node
 CONF_DIR, BIN_DIR = "/etc/cni/net.d", "/opt/cni/bin"
 CRIO_BIN_DIRS = ("/opt/cni/bin", "/usr/libexec/cni", "/usr/lib/cni")
 SUFFIXES = (".conf", ".conflist", ".json")
+Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,10 @@ class Network:
         return str(self.document.get("cniVersion", default="")) if self.document else ""
 
     def programs(self) -> tuple[tuple[str, Evidence], ...]:
-        """Each program that the chain needs, with the line that names it; IPAM plugins, too."""
+        """Each program that the chain needs, with the line that calls for it; IPAM plugins and delegates, too."""
         found: dict[str, Evidence] = {}
         for index, plugin in enumerate(self.plugins):
-            where: tuple[str | int, ...] = ("plugins", index) if self._is_list else ()
-            for path, name in (((*where, "type"), plugin.get("type")), ((*where, "ipam", "type"), _ipam(plugin))):
+            for path, name in _called(plugin, ("plugins", index) if self._is_list else ()):
                 if isinstance(name, str) and name and self.document is not None:
                     found.setdefault(name, self.document.evidence(*path))
         return tuple(found.items())
@@ -59,9 +60,19 @@ class Network:
         return self.document is not None and isinstance(self.document.get("plugins"), list)
 
 
-def _ipam(plugin: dict[str, Any]) -> object:
-    ipam = plugin.get("ipam")
-    return ipam.get("type") if isinstance(ipam, dict) else None
+def _called(plugin: dict[str, Any], where: Place) -> Iterator[tuple[Place, object]]:
+    """The types that a plugin's configuration calls for, each with the place that does."""
+    yield (*where, "type"), plugin.get("type")
+    ipam, delegate = plugin.get("ipam"), plugin.get("delegate")
+    if isinstance(ipam, dict):
+        yield (*where, "ipam", "type"), ipam.get("type")
+    if isinstance(delegate, dict):
+        yield from _called(delegate, (*where, "delegate"))
+    if plugin.get("type") == "flannel":  # flannel_linux.go: what it hands on where the file names nothing
+        if not (isinstance(delegate, dict) and "type" in delegate):
+            yield (*where, "type"), "bridge"
+        if not (isinstance(ipam, dict) and "type" in ipam):
+            yield (*where, "type"), "host-local"
 
 
 def conf_dir(node: Node) -> str:

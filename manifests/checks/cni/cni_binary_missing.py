@@ -1,8 +1,8 @@
 """Every plugin that the network configuration names must lie where the runtime looks for it.
 
 A missing one shows as `failed to find plugin "bridge" in path [/opt/cni/bin]` in every new Pod that is not
-hostNetwork; the control plane itself is unharmed. IPAM plugins count, too: flannel and bridge need host-local.
-`loopback` is built into newer runtimes.
+hostNetwork; the control plane itself is unharmed. IPAM plugins count, too, and those that a plugin delegates to:
+flannel calls bridge and host-local, unless its file names others. `loopback` is built into newer runtimes.
 
 Fix: install the plugins (package kubernetes-cni or containernetworking-plugins, or the CNI's own DaemonSet).
 """

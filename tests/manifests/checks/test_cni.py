@@ -12,6 +12,7 @@ from drtool.checks import Case
 from drtool.checks.cni import cni_config_missing, cni_config_order
 from drtool.core.check import EvidenceMissing
 from drtool.core.report import Finding, Severity, Status
+from manifests.network.cni import used
 from tests.builders.tree import Tree, laid, outcomes
 
 NET = "/etc/cni/net.d"
@@ -73,6 +74,37 @@ def test_loopback_is_built_into_newer_runtimes(tree: Tree) -> None:
     tree.write(f"{NET}/10-net.conflist", conflist(BRIDGE, {"type": "loopback"}))
     tree.remove("/opt/cni/bin/loopback")
     assert outcomes(tree.node())["cni-binary-missing"].findings[0].severity is Severity.WARNING
+
+
+FLANNEL: list[tuple[dict[str, object], set[str]]] = [
+    ({}, {"flannel", "bridge", "host-local"}),
+    ({"delegate": {"hairpinMode": True, "isDefaultGateway": True}}, {"flannel", "bridge", "host-local"}),
+    ({"delegate": {"type": "ipvlan"}}, {"flannel", "ipvlan", "host-local"}),
+    ({"delegate": {"type": "ipvlan"}, "ipam": {"type": "dhcp"}}, {"flannel", "ipvlan", "dhcp"}),
+    ({"ipam": {"routes": []}}, {"flannel", "bridge", "host-local"}),
+    ({"delegate": []}, {"flannel", "bridge", "host-local"}),
+]
+
+
+@pytest.mark.parametrize(("more", "programs"), FLANNEL)
+def test_what_flannel_delegates_to_must_be_there(tree: Tree, more: dict[str, object], programs: set[str]) -> None:
+    tree.write(f"{NET}/10-net.conflist", conflist({"type": "flannel", **more}, {"type": "portmap"}))
+    for name in programs:
+        tree.write(f"/opt/cni/bin/{name}", b"", 0o755)
+    assert {name for name, _ in used(tree.node()).programs()} == programs | {"portmap"}
+    assert outcomes(tree.node())["cni-binary-missing"].status is Status.PASSED
+    for name in programs:
+        tree.remove(f"/opt/cni/bin/{name}")
+        (found,) = outcomes(tree.node())["cni-binary-missing"].findings
+        assert f"CNI plugin {name} " in found.title
+        assert found.evidence[0].line == 1
+        tree.write(f"/opt/cni/bin/{name}", b"", 0o755)
+
+
+def test_any_plugins_delegate_must_be_there(tree: Tree) -> None:
+    delegate = {"type": "macvlan", "ipam": {"type": "static"}}
+    tree.write(f"{NET}/10-net.conflist", conflist({"type": "wrapper", "delegate": delegate}))
+    assert {name for name, _ in used(tree.node()).programs()} == {"wrapper", "macvlan", "static"}
 
 
 def test_a_kubeconfig_that_trusts_the_cluster_is_well(tree: Tree) -> None:
