@@ -3,8 +3,9 @@
 A file that is no TOML, that has a table twice or that is imported and not there stops containerd. With both
 `config_path` and `mirrors` (or auths per mirror) the CRI plugin refuses to load: `mirrors cannot be set when
 config_path is provided`, and the kubelet says `unknown service`. Tables under the names of another version than the
-files' are ignored, so that defaults apply instead: a risk, unless another check names what follows. containerd 1.4 and
-older take both registry settings.
+files' are ignored, so that defaults apply instead: a risk, unless another check names what follows; but containerd 1
+does not start with a plugin `cri` in version 2 (`invalid plugin key URI`). containerd 1.4 and older take both registry
+settings.
 
 Fix: keep one of the two registry settings (config_path, with hosts.toml files); write tables by the names of the
 header's version; `containerd config migrate` does both ways.
@@ -26,6 +27,15 @@ EXPLAINS = (
     "component-not-ready",
     "container-exited",
 )
+STREAMING = {
+    "disable_tcp_service",
+    "stream_server_address",
+    "stream_server_port",
+    "stream_idle_timeout",
+    "enable_tls_streaming",
+    "x509_key_pair_streaming",
+}
+"""What version 3 keeps in the table io.containerd.grpc.v1.cri (ServerConfig); its default file has them there."""
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -37,7 +47,7 @@ def find(node: Node) -> Iterator[Finding]:
         yield Finding(f"containerd cannot read {file.path}: {file.problem}", (at,))
     if broken:
         return
-    if setting(node, _both) and not _lenient(node):
+    if setting(node, _both) and not _before(node, (1, 5, 0)):
         lines = (last_line(node, r"^\s*config_path\s*="), last_line(node, r"registry\.mirrors|mirrors"))
         yield Finding(
             "containerd's configuration sets both config_path and mirrors: the CRI plugin does not load",
@@ -54,10 +64,10 @@ def _both(config: Configuration) -> bool:
     return any(isinstance(r, dict) and bool(r.get("config_path")) and bool(r.get("mirrors")) for r in registries)
 
 
-def _lenient(node: Node) -> bool:
-    """containerd up to 1.4 knows no config_path and takes mirrors alone."""
+def _before(node: Node, numbers: tuple[int, int, int]) -> bool:
+    """Whether this is known to be an older containerd."""
     try:
-        return release(node)[0] < (1, 5, 0)
+        return release(node)[0] < numbers
     except EvidenceMissing:
         return False
 
@@ -66,11 +76,16 @@ def _misnamed(node: Node, file: Configuration, header: int) -> Iterator[Finding]
     """`header` is of the files together: one that has no version is read by that of the others."""
     for version, names in NAMES.items():
         for name in names:
-            if version != header and name not in NAMES.get(header, ()) and file.table("plugins", name):
+            table = file.table("plugins", name)
+            if version == header or name in NAMES.get(header, ()) or (header == 3 and table.keys() <= STREAMING):
+                continue
+            if table:
                 told = last_line(node, r"^\s*version\s*=")
                 read = f"is of version {header}" if told else "has no version, so it is read as 1"
+                stops = version == 1 and header > 1 and _before(node, (2, 0, 0))
                 yield Finding(
-                    f"{file.path} {read}: its table {name} is of version {version} and ignored",
+                    f"{file.path} {read}: its table {name} is of version {version} and "
+                    + ("stops containerd" if stops else "ignored"),
                     (told or Evidence(file.path), line_of(node, file.path, name.replace(".", r"\."))),
-                    severity=Severity.WARNING,
+                    severity=None if stops else Severity.WARNING,
                 )

@@ -247,6 +247,28 @@ def test_tables_of_another_version_count_for_nothing(tree: Tree) -> None:
     assert found["sandbox-image-unavailable"].status is Status.PASSED
 
 
+STREAMS = """[plugins.'io.containerd.grpc.v1.cri']
+  disable_tcp_service = true
+  stream_server_port = '0'
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "containerd", "severities"),
+    [
+        ("version = 3\n" + STREAMS, "2.2.0", []),  # as `containerd config default` of 2.x has it
+        ("version = 3\n" + STREAMS + "  sandbox_image = 'a'\n", "2.2.0", [Severity.WARNING]),
+        ("version = 2\n[plugins.cri]\n  sandbox_image = 'a'\n", "1.6.20", [None]),
+        ("version = 2\n[plugins.cri]\n  sandbox_image = 'a'\n", "2.0.0", [Severity.WARNING]),
+    ],
+)
+def test_a_table_of_another_version(tree: Tree, text: str, containerd: str, severities: list[Severity | None]) -> None:
+    config(text)(tree)
+    versions(containerd)(tree)
+    found = outcomes(tree.node())["containerd-config-conflict"].findings
+    assert [each.severity for each in found] == severities
+
+
 def test_an_import_that_is_not_there_stops_containerd(tree: Tree) -> None:
     files('imports = ["config.d/gone.toml"]\n' + OPTIONS)(tree)
     node = tree.node()
