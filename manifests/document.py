@@ -18,6 +18,8 @@ from drtool.core.report import Evidence
 MAX_DEPTH = 60
 MAX_BYTES = 1 << 20
 MAX_BITS = 128  # a longer number is a text; Python refuses to print a very long one
+TEXTS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
+"""What Kubernetes takes as text: a date, too (goyaml decodes one into a string where no type asks for a time)."""
 SECRET = re.compile(r"""(?i)((?:secret|token|password|[\w-]*-data)["']?\s*[:=]\s*)\S.*""")
 
 Path = tuple[str | int, ...]
@@ -143,7 +145,7 @@ def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
         return scalar(node)
 
     def scalar(node: yaml.Node) -> Any:
-        if node.tag == "tag:yaml.org,2002:str":
+        if node.tag in TEXTS or ":" in node.value:  # base 60, which only PyYAML knows
             return node.value
         try:
             value = constructor.construct_object(node)

@@ -26,7 +26,8 @@ from manifests.layout import Layout, detect
 from manifests.network.addresses import Address, Addresses, address_of, read_addresses
 from manifests.network.sockets import listening
 from manifests.pki.certificates import Certificate, Pem, read_pem
-from manifests.pod import Component, StaticPod, refusal, version
+from manifests.pod import Component, StaticPod, version
+from manifests.refusal import refusal
 
 MANIFESTS = "/etc/kubernetes/manifests"
 PKI = "/etc/kubernetes/pki"

@@ -270,49 +270,6 @@ class Component:
         return self.pod.evidence(*self.container.position, "image")
 
 
-def refusal(document: Document) -> tuple[str, Evidence] | None:
-    """Why the kubelet would not take this Pod; tried against the decoder and validation of the kubelet 1.37."""
-    if document.get("apiVersion") != "v1":
-        return f"apiVersion is {document.get('apiVersion')}, and a Pod's is v1", document.evidence("apiVersion")
-    if not isinstance(document.get("metadata", "name"), str):
-        return "metadata.name is missing", document.evidence("metadata")
-    containers = document.get("spec", "containers")
-    if not isinstance(containers, list) or not containers:
-        return "spec.containers is missing or empty (truncated?)", document.evidence("spec")
-    volumes = {_dict(volume).get("name") for volume in _list(document.get("spec", "volumes"))}
-    for index, container in enumerate(containers):
-        where = ("spec", "containers", index)
-        if not isinstance(container, dict):
-            return "a container is no mapping", document.evidence(*where)
-        for key in ("name", "image"):
-            if not isinstance(container.get(key), str) or not container[key]:
-                return f"container {index} has no {key} (truncated?)", document.evidence(*where, key)
-        for key in ("command", "args"):
-            problem = _arguments(document, container, (*where, key))
-            if problem:
-                return problem
-        for place, mount in enumerate(_list(container.get("volumeMounts"))):
-            if _dict(mount).get("name") not in volumes:
-                at = document.evidence(*where, "volumeMounts", place, "name")
-                return f"there is no volume {_dict(mount).get('name')} to mount (truncated?)", at
-    return None
-
-
-def _arguments(
-    document: Document, container: dict[str, object], where: tuple[str | int, ...]
-) -> tuple[str, Evidence] | None:
-    values = container.get(str(where[-1]))
-    if values is None:
-        return None
-    if not isinstance(values, list):
-        return f"{where[-1]} is no list", document.evidence(*where)
-    for index, value in enumerate(values):
-        if not isinstance(value, str):
-            kind = "a mapping" if isinstance(value, dict) else f"a {type(value).__name__}"
-            return f"{where[-1]}[{index}] is {kind}, not a string", document.evidence(*where, index)
-    return None
-
-
 def image_tag(image: str) -> str:
     match = IMAGE.match(image)
     return (match["tag"] or "") if match else ""

@@ -22,6 +22,7 @@ _CONSTANT = re.compile(r"^\s*(?:const\s+|var\s+)?(\w+)(?:\s+[\w.]+)?\s*=\s*(\"[^
 _IMPORT = re.compile(r"^\s*(?:import\s+)?(?:([\w.]+)\s+)?\"([\w.\-/]+)\"\s*$", re.MULTILINE)
 _GATE_TABLE = re.compile(r"map\[(?:featuregate\.)?Feature\](?:featuregate\.)?(FeatureSpec|VersionedSpecs)\s*\{")
 _STRUCT = re.compile(r"^type\s+(\w+)\s+struct\s*\{", re.MULTILINE)
+_STRING_TYPE = re.compile(r"^type\s+(\w+)\s+string\b", re.MULTILINE)
 _FIELD = re.compile(r"^\s*(?:(\w+)\s+)?([\w.*\[\]]+)\s*`json:\"([^\"]*)\"", re.MULTILINE)
 
 
@@ -130,3 +131,8 @@ def structs(source: str) -> Iterator[tuple[str, dict[str, str]]]:
             elif "inline" in options or not tag:
                 fields[":" + kind] = kind
         yield match[1], fields
+
+
+def string_types(source: str) -> frozenset[str]:
+    """Names of types that are strings underneath."""
+    return frozenset(_STRING_TYPE.findall(source))

@@ -221,6 +221,31 @@ def kubelet_fields(sources: Sources) -> dict[str, dict[str, str]]:
     return {name: fields for source in sources.read(places) for name, fields in go_source.structs(source)}
 
 
+def pod_fields(sources: Sources) -> dict[str, str]:
+    """STRUCT.FIELD -> Go type, of a v1 Pod and all that it holds; names of types that are strings are resolved."""
+    files = list(sources.read([("api", "core/v1/types.go"), ("apimachinery", "pkg/apis/meta/v1/types.go")]))
+    strings = {name for source in files for name in go_source.string_types(source)} | {"UID"}
+    fields: dict[str, str] = {}
+    for source in files:
+        for struct, found in go_source.structs(source):
+            for name, kind in found.items():
+                bare = re.sub(r"(?:v1|metav1|types)\.(?!Time|Duration)", "", kind).replace("*", "")
+                bare = bare.replace("ResourceList", "map[string]resource.Quantity")
+                words = re.sub(r"\w+", lambda word: "string" if word[0] in strings else word[0], bare)
+                fields[f"{struct}.{':' + words if name.startswith(':') else name}"] = words
+    return reachable_from("Pod", fields)
+
+
+def reachable_from(root: str, fields: Mapping[str, str]) -> dict[str, str]:
+    structs, wanted = {root}, {root}
+    while wanted:
+        kinds = [kind for name, kind in fields.items() if name.partition(".")[0] in wanted]
+        names = {part for kind in kinds for part in re.findall(r"\w+", kind)}
+        wanted = {n for n in names if any(f.startswith(n + ".") for f in fields)} - structs
+        structs |= wanted
+    return {name: kind for name, kind in sorted(fields.items()) if name.partition(".")[0] in structs}
+
+
 def etcd_flags(modules: Path, line: int) -> set[str]:
     """Over every patch release of a line in the module cache: a flag that came with a patch is known."""
     names: set[str] = set()
@@ -277,6 +302,7 @@ def rebuild(modules: Path, releases: Path) -> dict[str, object]:
         "gates.json": packed(gate_table),
         "plugins.json": packed(plugin_table),
         "kubelet.json": packed(reachable(field_table)),
+        "pod.json": pod_fields(Sources(modules, MINORS[-1])),
         "etcd.json": etcd(modules, json.loads((releases / "etcd.json").read_text())),
     }
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from manifests.quantity import quantity
 from manifests.releases.replacements import FLAG_REPLACEMENTS, KUBEADM_GATES
 from manifests.releases.spelling import nearest
 
@@ -230,39 +231,71 @@ def mistyped_kubelet_fields(
 ) -> tuple[tuple[tuple[str | int, ...], str], ...] | None:
     """Path of every value that the field's type cannot take, and what it must be. The kubelet reads none leniently."""
     release = _release("kubelet", version)
-    return None if release is None else tuple(_mistyped(config, _KUBELET_ROOT, release, ()))
+
+    def kinds(struct: str) -> Mapping[str, str]:
+        present = ((name, _at(runs, release or 0)) for name, runs in _kubelet_struct(struct).items())
+        return {name: run[2] for name, run in present if run is not None}
+
+    return None if release is None else tuple(_mistyped(config, _KUBELET_ROOT, kinds, ()))
+
+
+# ---- Pods
+
+
+def mistyped_pod_fields(pod: Mapping[str, Any]) -> tuple[tuple[tuple[str | int, ...], str], ...]:
+    """Path of every value of a v1 Pod that its field's type cannot take, and what it must be.
+
+    The kubelet reads no such Pod at all. A field that Pods do not have is dropped without a word.
+    """
+    return tuple(_mistyped(pod, "Pod", _pod_struct, ()))
+
+
+@cache
+def _pod_struct(struct: str) -> Mapping[str, str]:
+    own = {n.partition(".")[2]: kind for n, kind in _table("pod.json").items() if n.partition(".")[0] == struct}
+    fields = {name: kind for name, kind in own.items() if not name.startswith(":")}
+    for kind in own.keys() - fields.keys():
+        fields |= _pod_struct(kind.lstrip(":"))
+    return fields
+
+
+# ---- types
+
+Kinds: TypeAlias = Callable[[str], Mapping[str, str]]
+"""Struct to its fields and their Go types."""
 
 
 def _mistyped(
-    value: Mapping[str, Any], struct: str, release: int, path: tuple[str | int, ...]
+    value: Mapping[str, Any], struct: str, kinds: Kinds, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    table = _kubelet_struct(struct)
+    fields = kinds(struct)
     for name, item in value.items():
-        run = _at(table.get(str(name), []), release)
-        if run is not None and item is not None:
-            yield from _fits(item, run[2].lstrip("*"), release, (*path, str(name)))
+        if str(name) in fields and item is not None:
+            yield from _fits(item, fields[str(name)].lstrip("*"), kinds, (*path, str(name)))
 
 
 def _fits(
-    item: Any, kind: str, release: int, path: tuple[str | int, ...]
+    item: Any, kind: str, kinds: Kinds, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if kind == "[]byte":
+        kind = "string"  # base64
     if kind.startswith("[]"):
         if not isinstance(item, list):
             yield path, "a list"
         for index, inner in enumerate(item if isinstance(item, list) else ()):
-            yield from _fits(inner, kind.removeprefix("[]"), release, (*path, index))
+            yield from _fits(inner, kind.removeprefix("[]"), kinds, (*path, index))
     elif kind.startswith("map[string]"):
         if not isinstance(item, dict):
             yield path, "a mapping"
         for name, inner in item.items() if isinstance(item, dict) else ():
-            yield from _fits(inner, kind.removeprefix("map[string]"), release, (*path, name))
+            yield from _fits(inner, kind.removeprefix("map[string]"), kinds, (*path, name))
     elif kind in _SCALARS:
         words, fits = _SCALARS[kind]
         if item is not None and not fits(item):
             yield path, words
-    elif _kubelet_struct(struct := kind.rpartition(".")[2]):
+    elif kinds(struct := kind.rpartition(".")[2]):
         if isinstance(item, dict):
-            yield from _mistyped(item, struct, release, path)
+            yield from _mistyped(item, struct, kinds, path)
         else:
             yield path, "a mapping"
 
@@ -281,6 +314,8 @@ _SCALARS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "bool": ("true or false", lambda item: isinstance(item, bool)),
     "float64": ("a number", lambda item: isinstance(item, int | float) and not isinstance(item, bool)),
     "metav1.Duration": ("a duration such as 10s", _duration),
+    "intstr.IntOrString": ("a number or a name", lambda item: isinstance(item, str) or _whole(item)),
+    "resource.Quantity": ("a quantity such as 250m or 1Gi", lambda item: quantity(item) is not None),
     **dict.fromkeys(("int32", "int64", "uint32"), ("a whole number", _whole)),
 }
 

@@ -65,7 +65,7 @@ def test_a_host_port_needs_a_plugin_that_maps_it(
 
 def test_a_static_pod_s_host_port_counts_without_a_db(tree: Tree) -> None:
     chain(tree, BRIDGE)
-    spec = "{containers: [{name: w, image: i, ports: [{hostPort: 9000}]}]}"
+    spec = "{containers: [{name: w, image: i, ports: [{containerPort: 9000, hostPort: 9000}]}]}"
     manifest = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n"
     tree.write("/etc/kubernetes/manifests/web.yaml", manifest)
     found = list(hostport_without_portmap.find(Case(tree.node())))

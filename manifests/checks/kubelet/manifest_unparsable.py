@@ -1,8 +1,9 @@
 """The kubelet must be able to read each control-plane manifest as a Pod.
 
 It skips a file that it cannot read, says so in its own log only, and the running container is not replaced once it
-stops. Tabs, a wrong indent, an empty or truncated file, a flag written as a mapping (`--a: b`) are the usual ones. Of a
-key that is given twice the kubelet takes the last one; that is a warning.
+stops. Tabs, a wrong indent, an empty or truncated file, a flag written as a mapping (`--a: b`), a number or a `true`
+without quotes where the API has a string (env, labels) are the usual ones; from 1.34 on, too, anything that has to be
+asked of the API, as an imagePullSecret. Of a key that is given twice the kubelet takes the last one; that is a warning.
 
 Fix: correct the file elsewhere and move it into place; a copy may be under /etc/kubernetes/tmp.
 """
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 
 from drtool.core.report import Evidence, Finding, Severity
 from manifests.document import Unparsable
+from manifests.installed import kubelet_release
 from manifests.layout import Layout
 from manifests.node import PROGRAMS, Node
+from manifests.refusal import reference
 
 SEVERITY = Severity.CRITICAL
+NO_REFERENCES = (1, 34)  # pkg/kubelet/config/common.go, HasAPIObjectReference
 EXPLAINS = ("manifest-missing", "container-exited", "component-not-ready", "etcd-servers-vs-etcd")
 
 
@@ -36,6 +40,20 @@ def find(node: Node) -> Iterator[Finding]:
         if document.path.rpartition("/")[2].rpartition(".")[0] in set(_expected(node)) - node.components.keys():
             kind = f"its kind is {document.get('kind')}" if document.get("kind") else "it has no kind (truncated?)"
             yield Finding(f"{document.path} is no Pod: {kind}", (document.evidence("kind"),))
+    yield from _references(node)
+
+
+def _references(node: Node) -> Iterator[Finding]:
+    found = [(pod, held) for pod in node.pods if (held := reference(pod.document)) is not None]
+    if not found:
+        return
+    release = kubelet_release(node)
+    for pod, (what, place) in found if release.numbers >= NO_REFERENCES else ():
+        who, severity = f"The kubelet {release}", SEVERITY
+        if not release.certain:
+            who, severity = "A kubelet from 1.34 on", Severity.WARNING
+        title = f"{who} refuses {pod.path}: it refers to {what}, and no static Pod may"
+        yield Finding(title, (place, release.evidence), severity=severity)
 
 
 def _expected(node: Node) -> tuple[str, ...]:

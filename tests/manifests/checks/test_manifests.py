@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,78 @@ def test_a_healthy_node_passes(tree: Tree) -> None:
 def test_what_the_kubelet_cannot_read(tree: Tree, pattern: str, replacement: str) -> None:
     tree.sub(APISERVER, pattern, replacement)
     assert causes(tree) == ("manifest-unparsable",)
+
+
+REFUSED = [
+    ("    image: ", "    env: [{name: A, value: 4}]\n    image: ", "env[0].value must be a string"),
+    ("    image: ", "    env: [{value: a}]\n    image: ", "has no name"),
+    ("metadata:\n", "metadata:\n  annotations: {scrape: true}\n", "metadata.annotations.scrape must be a string"),
+    ("  namespace: kube-system\n", "  namespace: Kube\n", "no DNS label"),
+    ("    component: kube-apiserver\n", "    version: 1.37\n", "metadata.labels.version must be a string"),
+    ("    component: kube-apiserver\n", "    version: a/b\n", "no value of a label"),
+    ("hostNetwork: true", 'hostNetwork: "true"', "spec.hostNetwork must be true or false"),
+    ("containerPort: 6443", 'containerPort: "6443"', "containerPort must be a whole number"),
+    ("containerPort: 6443", "containerPort: 64430000", "no port"),
+    ("failureThreshold: 8", 'failureThreshold: "8"', "failureThreshold must be a whole number"),
+    ("port: probe-port", 'port: "6443"', "no port of a probe"),
+    ("cpu: 100m", "memory: 1GiB", "memory must be a quantity"),
+    ("cpu: 100m", "mem: 1Gi", "mem is no resource"),
+    ("cpu: 100m", "cpu: 1\n      limits: {cpu: 200m}", "are the limit"),
+    ("type: DirectoryOrCreate", "type: DirectoryorCreate", "no type of a hostPath"),
+    ("  volumes:\n", "  volumes:\n  - {name: ca-certs, hostPath: {path: /x}}\n", "two volumes are called ca-certs"),
+    ("  volumes:\n", "  volumes:\n  - {name: a_b, hostPath: {path: /x}}\n", "no name of a volume"),
+    ("  volumes:\n", "  volumes:\n  - {name: a, hostPath: {path: /x/../y}}\n", "has no path, or one with .."),
+    ("  volumes:\n", "  volumes:\n  - {name: a, hostPath: {path: /x}, emptyDir: {}}\n", "two sources"),
+    (
+        "volumeMounts:\n",
+        "volumeMounts:\n    - {name: k8s-certs, mountPath: /etc/ssl/certs}\n",
+        "two volumes are mounted",
+    ),
+    ("volumeMounts:\n", "volumeMounts:\n    - {name: k8s-certs}\n", "has no mountPath"),
+    ("imagePullPolicy: IfNotPresent", "imagePullPolicy: ifnotpresent", "imagePullPolicy is ifnotpresent"),
+    ("type: RuntimeDefault", "type: Default", "a seccompProfile is of one type"),
+    ("priorityClassName: system-node-critical", "restartPolicy: always", "restartPolicy is always"),
+]
+
+
+@pytest.mark.parametrize(("text", "other", "words"), REFUSED, ids=[one[2] for one in REFUSED])
+def test_what_the_kubelet_does_not_take(tree: Tree, text: str, other: str, words: str) -> None:
+    """Each tried with the decoder and the validation of the kubelet 1.37 (pkg/kubelet/config/common.go)."""
+    tree.replace(APISERVER, text, other)
+    assert causes(tree) == ("manifest-unparsable",)
+    assert words in outcomes(tree.node())["manifest-unparsable"].findings[0].title
+
+
+def test_what_looks_odd_and_is_taken(tree: Tree) -> None:
+    tree.replace(
+        APISERVER,
+        "metadata:\n",
+        "metadata:\n  annotations: {since: 2024-01-08, at: 12:30, none: , quoted: '4'}\n  unknown: {field: 1}\n",
+    )
+    tree.replace(
+        APISERVER, "    image: ", "    resources: {limits: {cpu: 0.25, memory: 1e9, a.org/gpu: 1}}\n    image: "
+    )
+    assert causes(tree) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "words"),
+    [
+        ("hostNetwork: true", "hostNetwork: true\n  imagePullSecrets: [{name: regcred}]", "a Secret"),
+        ("hostNetwork: true", "hostNetwork: true\n  serviceAccountName: kube-vip", "a ServiceAccount"),
+        ("  volumes:\n", "  volumes:\n  - {name: a, configMap: {name: a}}\n", "a ConfigMap"),
+        ("    image: ", "    envFrom: [{secretRef: {name: a}}]\n    image: ", "a Secret"),
+    ],
+)
+def test_a_static_pod_refers_to_nothing_in_the_api(tree: Tree, text: str, other: str, words: str) -> None:
+    tree.replace(APISERVER, text, other)
+    for kubelet, severity in (("v1.34.4", None), (None, Severity.WARNING)):
+        tree.write("/drtool/versions.json", json.dumps({"kubelet": kubelet}))
+        (found,) = outcomes(tree.node())["manifest-unparsable"].findings
+        assert found.title.endswith(f"it refers to {words}, and no static Pod may")
+        assert found.severity is severity or severity is None
+    tree.write("/drtool/versions.json", '{"kubelet": "v1.33.4"}')
+    assert outcomes(tree.node())["manifest-unparsable"].findings == ()
 
 
 def test_a_key_given_twice_is_a_warning(tree: Tree) -> None:
