@@ -1,8 +1,8 @@
 """This node's own address is gone, and every file still names it.
 
-DHCP, a new NIC or a restored virtual machine gave the host another address. etcd and the API server bind the old one
-and crash; controller-manager and scheduler go on and mean nothing. Editing the address is not enough: certificates lack
-the new one, and etcd's membership holds the old one.
+DHCP, a new NIC or a restored virtual machine gave the host another address, or no network came up at all. etcd and the
+API server bind the old one and crash; controller-manager and scheduler go on and mean nothing. Editing the address is
+not enough: certificates lack the new one, and etcd's membership holds the old one.
 
 Fix: give the host its old address back, which is quickest, or move the whole node with `drtool readdress`.
 """
@@ -39,11 +39,14 @@ def find(node: Node) -> Iterator[Finding]:
             continue
         old = next(iter(gone))
         new = candidates(node, family)
-        has = " and ".join(str(address) for address in new) or "none of that family"
+        has = " and ".join(map(str, new)) or ("none of that family" if node.addresses.own else "only local ones")
         yield Finding(
             f"This node's address {old} is gone; it has {has}",
-            evidence=(here[0].evidence, *(node.addresses.local[address] for address in new[:3])),
-            fix=_fix(new),
+            evidence=(
+                here[0].evidence,
+                *(node.addresses.local[address] for address in new[:3] or node.addresses.local),
+            ),
+            fix=_fix(new) if node.addresses.own else None,
         )
 
 

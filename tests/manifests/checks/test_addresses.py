@@ -59,6 +59,16 @@ def test_a_moved_address_is_the_one_cause(tree: Tree) -> None:
     assert {j.id for j in verdict.findings if j.caused_by} >= {"etcd-urls-not-local", "advertise-address-not-local"}
 
 
+@pytest.mark.parametrize("left", [(), ("169.254.33.12",)])
+def test_a_host_with_no_network_has_lost_its_address(tree: Tree, left: tuple[str, ...]) -> None:
+    tree.addresses("127.0.0.1", *left)
+    found = judged(tree.node())
+    assert found.verdict.root_causes == ("node-address-changed",)
+    (cause,) = outcomes(tree.node())["node-address-changed"].findings
+    assert cause.title == "This node's address 192.0.2.111 is gone; it has only local ones"
+    assert cause.fix is None
+
+
 def test_unknown_addresses_are_unknown(tree: Tree) -> None:
     tree.remove("/proc")
     found = outcomes(tree.node())
