@@ -20,7 +20,7 @@ from drtool.host.root import Entry, Root
 from manifests import live, logs
 from manifests.capture import Capture, capture
 from manifests.document import Document, Unparsable, line_text, parse
-from manifests.kubeconfig import Kubeconfig, read_kubeconfig
+from manifests.kubeconfig import Kubeconfig, read_kubeconfig, split_url
 from manifests.kubelet import Kubelet, Unit, kubelet_flags, read_unit
 from manifests.layout import Layout, detect
 from manifests.network.addresses import Address, Addresses, address_of, read_addresses
@@ -328,8 +328,19 @@ class Node:
         """kubeadm's ClusterConfiguration from the places where people and bundles keep it."""
         found = self.kubeadm_documents.get("ClusterConfiguration")
         if found is None:
-            raise EvidenceMissing("no kubeadm ClusterConfiguration in this tree")
+            raise EvidenceMissing("no kubeadm ClusterConfiguration of this cluster in this tree")
         return found
+
+    def _superseded(self, configuration: Document) -> bool:
+        """A ClusterConfiguration given to kubeadm long ago: no upgrade touches it, and the endpoint has moved since."""
+        told = version(str(configuration.get("kubernetesVersion", default="")))
+        endpoint = split_url(str(configuration.get("controlPlaneEndpoint", default="")))[0].lower()
+        apiserver, admin = self.components.get("kube-apiserver"), self.kubeconfigs.get("/etc/kubernetes/admin.conf")
+        if configuration.path == KUBEADM_CONFIGS[0] or not (told and endpoint and apiserver and admin and admin.host):
+            return False
+        older = apiserver.version is not None and told[:2] < apiserver.version[:2]
+        here = admin.host.lower() in (endpoint, apiserver.value("advertise-address"))
+        return older and not here and not set(self.resolve(admin.host)) & set(self.resolve(endpoint))
 
     @cached_property
     def kubeadm_documents(self) -> Mapping[str, Document]:
@@ -342,7 +353,8 @@ class Node:
             try:
                 for document in parse(path, entry.data):
                     for one in (document, *_held(path, document)):
-                        found.setdefault(str(one.get("kind")), one)
+                        if not self._superseded(one):
+                            found.setdefault(str(one.get("kind")), one)
             except Unparsable:
                 continue
         return found

@@ -106,7 +106,7 @@ def _known(node: Node) -> set[Address]:
     host = split_url(endpoint(node))[0]
     found |= set(node.resolve(host)) if host else set()
     if not _endpoint_is_known(node):
-        found |= _agreed(node)
+        found |= _agreed(node) | _served(node)
     return found
 
 
@@ -123,6 +123,14 @@ def _agreed(node: Node) -> set[Address]:
     configs = [config for name in names if (config := node.kubeconfigs.get(f"/etc/kubernetes/{name}"))]
     addresses = {address_of(config.host) for config in configs}
     return {a for a in addresses if a is not None} if len(configs) > 1 and len(addresses) == 1 else set()
+
+
+def _served(node: Node) -> set[Address]:
+    """Without it, too: what the API server's certificate covers may be the endpoint."""
+    try:
+        return set(serving(node, API_SERVER).addresses)
+    except (EvidenceMissing, NotApplicable):
+        return set()
 
 
 def _expected(node: Node) -> tuple[Evidence, ...]:
