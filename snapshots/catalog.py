@@ -182,19 +182,23 @@ class _Format(msgspec.Struct):
 
 
 def choose(backups: Iterable[Backup], wanted: str = "latest", cluster: str = "") -> Backup:
-    """`latest` (the newest good one), an id, or a part of one that fits only one. Raises NotFound, UsageError.
+    """`latest` (the newest good one), an id, or a part of one that fits only one; each as CLUSTER/... for one cluster.
+
+    Raises NotFound, UsageError.
 
     The latest is no misdated one, as far as there is another. This machine's clock is not asked: a rescue system's may
     be years off.
     """
+    named, _, name = wanted.rpartition("/")
+    cluster = named or cluster
     known = [one for one in backups if not cluster or one.record.cluster_id == cluster]
-    if wanted == "latest":
+    if name == "latest":
         good = [one for one in known if one.good]
         clusters = {one.record.cluster_id for one in good}
         if len(clusters) > 1:
             raise UsageError(
-                f"the store holds backups of {len(clusters)} clusters: {', '.join(sorted(clusters))}",
-                "name a backup, or the cluster with --cluster",
+                f"the store holds backups of {len(clusters)} clusters (a restore makes a new one): {_dated(good)}",
+                "name a backup, or one of them: CLUSTER/latest",
             )
         if not good:
             newest = max(known, key=lambda one: one.record.taken_at, default=None)
@@ -202,13 +206,27 @@ def choose(backups: Iterable[Backup], wanted: str = "latest", cluster: str = "")
             raise NotFound("the store holds no verified backup", f"`drtool backups` lists what it holds{hint}")
         dated = [one for one in good if not one.misdated] or good
         return max(dated, key=lambda one: one.record.taken_at)
-    name = wanted.rpartition("/")[2]
     fitting = [one for one in known if one.id == name] or [one for one in known if name in one.id]
     if not fitting:
         raise NotFound(f"the store holds no backup {wanted}", "`drtool backups` lists what it holds")
     if len(fitting) > 1:
         raise UsageError(f"{wanted} fits {len(fitting)} backups", "give more of the id")
     return fitting[0]
+
+
+def can_name(text: str) -> bool:
+    """Whether a backup may be called that: not with a slash, but for CLUSTER/latest and CLUSTER/ID."""
+    cluster, slash, _ = text.rpartition("/")
+    return not slash or CLUSTER.fullmatch(cluster) is not None
+
+
+def _dated(backups: Iterable[Backup]) -> str:
+    """Each cluster with the time of its newest backup, the newest first."""
+    newest: dict[str, datetime] = {}
+    for one in backups:
+        newest[one.record.cluster_id] = max(one.moment, newest.get(one.record.cluster_id, one.moment))
+    ordered = sorted(newest.items(), key=lambda item: item[1], reverse=True)
+    return ", ".join(f"{cluster} until {at:%Y-%m-%d %H:%M} UTC" for cluster, at in ordered)
 
 
 @dataclass(frozen=True, slots=True)

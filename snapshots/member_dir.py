@@ -104,14 +104,16 @@ def check_log(held: MemberDir, accept_damage: bool = False) -> None:
         )
 
 
-def damage(held: MemberDir) -> str:
-    """What keeps this directory from being restored in full, in one line; empty where nothing does."""
+def damage(held: MemberDir) -> tuple[str, bool]:
+    """What keeps this directory from being restored in full, in one line, and whether its db alone is sound."""
     from snapshots.survey import survey
 
+    sound = False
     try:
         survey(held.keyspace.bolt)
+        sound = True
         check_log(held)
         held.missing()
     except (Damaged, Unsound) as wrong:
-        return wrong.what
-    return ""
+        return wrong.what, sound
+    return "", sound

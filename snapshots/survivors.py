@@ -21,6 +21,7 @@ class Survivor:
     """One directory. `damage` says why it cannot be rebuilt from, in one line; what is not known then is 0 or empty.
 
     `revision` is the newest with the log applied, `db_revision` without. `unconfirmed` entries are beyond `commit`.
+    `sound_db` is whether the db alone could be restored.
     """
 
     directory: Path
@@ -38,6 +39,7 @@ class Survivor:
     members: int = 0
     live: bool = False
     torn: bool = False
+    sound_db: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,17 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`best` is None where no directory can be rebuilt from."""
+    """`best` is None where no directory can be rebuilt from. `newer` cannot, but its db alone has newer data."""
 
     survivors: tuple[Survivor, ...]
     best: Survivor | None
     losses: tuple[Loss, ...]
+    newer: Survivor | None = None
+
+    @property
+    def readable(self) -> int:
+        """How many of the cluster's members these are, a copy of one not counted again."""
+        return len({one.member_id for one in self.survivors if one.member_id and not one.damage})
 
 
 def compare(directories: Sequence[Path], listener: Listener = silent) -> Verdict:
@@ -84,7 +92,8 @@ def judge(survivors: Sequence[Survivor]) -> Verdict:
         for one in usable
         if one is not best
     )
-    return Verdict(tuple(survivors), best, losses)
+    beyond = [one for one in survivors if one.damage and one.sound_db and one.db_revision > best.revision]
+    return Verdict(tuple(survivors), best, losses, max(beyond, key=lambda one: one.db_revision, default=None))
 
 
 def read(directory: Path) -> Survivor:
@@ -104,7 +113,7 @@ def _read(held: member_dir.MemberDir) -> Survivor:
     term, index = held.last
     known = {one.id: one for one in cluster.members(held.keyspace)}
     me = known.get(held.log.member_id)
-    damage = member_dir.damage(held)
+    damage, sound = member_dir.damage(held)
     revision = held.keyspace.last().main
     if not damage:
         try:
@@ -127,4 +136,5 @@ def _read(held: member_dir.MemberDir) -> Survivor:
         members=len(known),
         live=datadir.in_use(held.db),
         torn=held.log.tail.kind == "torn",
+        sound_db=sound,
     )

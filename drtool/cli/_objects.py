@@ -24,7 +24,7 @@ from snapshots.registry.objects import Object, Registry
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 ETCD = {"endpoint": "etcd.endpoints", "cacert": "etcd.ca", "cert": "etcd.cert", "key": "etcd.key"}
-SOURCE = "A backup's id or `latest`, a snapshot, a raw db, a data directory, an etcd URL, or `live`."
+SOURCE = "A backup's id, `latest` or `CLUSTER/latest`, a snapshot, a raw db, a data directory, an etcd URL, or `live`."
 GAP = 3
 
 

@@ -55,6 +55,7 @@ def as_data(verdict: Verdict, steps: tuple[str, ...]) -> dict[str, Any]:
             {"directory": str(loss.directory), "entries": loss.entries, "revisions": loss.revisions}
             for loss in verdict.losses
         ],
+        "newerInDb": str(verdict.newer.directory) if verdict.newer else None,
         "plan": list(steps),
     }
 
@@ -105,10 +106,14 @@ def as_table(verdict: Verdict, steps: tuple[str, ...]) -> str:
             f"{best.unconfirmed} of its entries are not known to be on a majority; they may have been acknowledged, so "
             "they are kept (drtool restore --committed-only leaves them out)"
         )
-    if best.members > len(verdict.survivors):
+    if (newer := verdict.newer) is not None:
         notes.append(
-            f"the cluster had {best.members} members, {len(verdict.survivors)} are here: one that is not here may have "
-            "newer data"
+            f"NOT the newest data: the log of {newer.directory} is damaged, but its db alone is at revision "
+            f"{newer.db_revision}, this one at {best.revision} (drtool restore {newer.directory} --skip-hash-check)"
+        )
+    if best.members > verdict.readable:
+        notes.append(
+            f"the cluster had {best.members} members, {verdict.readable} can be read here: another may have newer data"
         )
     numbered = [f"{number}. {visible(step)}" for number, step in enumerate(steps, 1)]
     return "\n\n".join([text, *notes, "\n".join(numbered)])

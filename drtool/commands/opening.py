@@ -21,6 +21,7 @@ from drtool.core.events import Listener, silent
 from drtool.host.reading import small
 from drtool.host.root import Root
 from snapshots import bolt, datadir, mvcc
+from snapshots.catalog import can_name
 from snapshots.registry import encryption
 from snapshots.registry.encryption import Keys
 from snapshots.registry.keys import PREFIX
@@ -64,7 +65,7 @@ def opened(source: str, how: Opening, revision: int | None = None) -> Iterator[R
     elif Path(source).exists():
         with mvcc.opened(database(Path(source))) as keyspace:
             yield _registry(keyspace, source, _secrets(how), how, revision)
-    elif "/" in source:
+    elif not can_name(source):
         raise NotFound(
             f"{source}: no such file or directory", "give a snapshot, a raw db, a data directory or a backup"
         )

@@ -28,6 +28,7 @@ from manifests.pod import image_tag
 from snapshots import mvcc, versions
 from snapshots import restore as restoring
 from snapshots.bundle import Bundle
+from snapshots.catalog import can_name
 from snapshots.membership import NewCluster, NewMember, new_cluster, parse_initial_cluster
 from snapshots.mvcc import Index
 from snapshots.registry import encryption
@@ -195,7 +196,7 @@ def source_of(source: str, config: Config, with_bundle: bool = False) -> Path | 
         raise UsageError("which backup? Give a snapshot file, a backup's id, or latest")
     if Path(source).exists():
         return Path(source).absolute()
-    if "/" in source:
+    if not can_name(source):
         raise UsageError(f"{source}: no such file", "give a snapshot file, a backup's id, or latest")
     from drtool.commands import fetch
 

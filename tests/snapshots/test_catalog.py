@@ -127,8 +127,15 @@ def test_latest_is_the_newest_good_one() -> None:
     assert catalog.choose([unverified, good]) is good
     with pytest.raises(NotFound):
         catalog.choose([unverified])
-    with pytest.raises(UsageError, match="2 clusters"):
-        catalog.choose([good, backup(NOW, cluster="f" * 16)])
+    after = backup(NOW, cluster="f" * 16)  # as a restore leaves it
+    with pytest.raises(UsageError, match="2 clusters .* f{16} until 2026-.*, 0{15}1 until 2026-") as told:
+        catalog.choose([good, after])
+    assert "CLUSTER/latest" in told.value.hint
+    assert catalog.choose([good, after], f"{'f' * 16}/latest") is after
+    assert catalog.choose([good, after], f"{good.record.cluster_id}/latest") is good
+    assert [catalog.can_name(text) for text in ("latest", "f" * 16 + "/latest", "/tmp/x", "x/latest")] == [
+        True, True, False, False,
+    ]  # fmt: skip
 
 
 def test_latest_is_not_what_a_wrong_clock_dated() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import http.client
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from drtool.cli.survivors import as_table
 from drtool.core.errors import Unsound
 from snapshots import mvcc, survivors
 from snapshots.membership import NewMember, new_cluster
@@ -33,6 +35,19 @@ def test_what_is_damaged_or_running_is_not_rebuilt_from() -> None:
     verdict = survivors.judge([survivor("a", 9, 9, 9, damage="page 3"), survivor("b", 9, 9, 9, live=True)])
     assert verdict.best is None
     assert verdict.losses == ()
+
+
+def test_a_sound_db_that_is_newer_than_the_best_is_told() -> None:
+    best = replace(survivor("a", 2, 90, 50), member_id=1, members=3)
+    cut = replace(survivor("b", 2, 20, 10, damage="the log is corrupt"), member_id=2, db_revision=60, sound_db=True)
+    for other, newer in ((cut, cut), (replace(cut, db_revision=50), None), (replace(cut, sound_db=False), None)):
+        verdict = survivors.judge([best, other, best, survivor("c", 0, 0, 0, damage="no such directory")])
+        assert (verdict.best, verdict.newer, verdict.readable) == (best, newer, 1)
+        text = as_table(verdict, ())
+        assert ("NOT the newest data: the log of b is damaged, but its db alone is at revision 60" in text) == (
+            newer is cut
+        )
+        assert "the cluster had 3 members, 1 can be read here" in text
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +161,7 @@ def test_a_log_without_a_record_is_damage(size: int, members: dict[str, Path], t
     verdict = survivors.compare([tmp_path / "b"])
     assert verdict.best is None
     assert "the log holds no record" in verdict.survivors[0].damage
+    assert verdict.survivors[0].sound_db
     cluster = new_cluster([NewMember("b", ("http://127.0.0.1:2380",))])
     with pytest.raises(Unsound, match="the log holds no record"):
         restore(tmp_path / "b", tmp_path / "b.etcd", Restoration(cluster, "b"))
