@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
@@ -28,17 +30,20 @@ def fresh(target: Path) -> Iterator[Path]:
     """A directory in which to build what becomes `target` at once when the block ends well; on any error it is gone.
 
     Raises Refused where the target holds anything. It is built beside the target and renamed; a mount point cannot be
-    renamed, so in one the parts are built inside and `member` alone is.
+    renamed, so in one the parts are built inside and `member` alone is. What a killed run left there is removed.
     """
     target = Path(os.path.realpath(target))
-    check_empty(target)
     mounted = target.is_dir() and os.path.ismount(target)
     place = target if mounted else target.parent
+    _clear(place, target.name)
+    check_empty(target)
     if not place.is_dir():
         raise Refused(f"{place}: no such directory", "make it first, with the owner that etcd runs as")
     building = place / f".{target.name}.{secrets.token_hex(6)}.part"
     building.mkdir(0o700)
+    at_work = os.open(building, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        fcntl.flock(at_work, fcntl.LOCK_EX)
         yield building
         if target.is_dir():
             _own_as(target, building)
@@ -52,7 +57,22 @@ def fresh(target: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(building, ignore_errors=True)
         raise
+    finally:
+        os.close(at_work)
     sync_directory(place)
+
+
+def _clear(place: Path, name: str) -> None:
+    """Half-built directories of runs that were killed: they hold the cluster's Secrets, and nobody holds their lock."""
+    ours = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{12}}\.part")
+    for path in [path for path in place.glob(".*.part") if ours.fullmatch(path.name)]:
+        with suppress(OSError):
+            left = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path)
+            finally:
+                os.close(left)
 
 
 def check_empty(target: Path, but: str = "") -> None:

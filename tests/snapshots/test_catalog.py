@@ -128,7 +128,7 @@ def test_latest_is_the_newest_good_one() -> None:
     with pytest.raises(NotFound):
         catalog.choose([unverified])
     after = backup(NOW, cluster="f" * 16)  # as a restore leaves it
-    with pytest.raises(UsageError, match="2 clusters .* f{16} until 2026-.*, 0{15}1 until 2026-") as told:
+    with pytest.raises(UsageError, match=r"2 clusters .* f{16} until 2026-.*, 0{15}1 until 2026-") as told:
         catalog.choose([good, after])
     assert "CLUSTER/latest" in told.value.hint
     assert catalog.choose([good, after], f"{'f' * 16}/latest") is after

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from drtool.core.errors import DrtoolError, Refused, Unsound, UsageError
 from snapshots import figures, mvcc, versions
 from snapshots.cluster import read as read_cluster
+from snapshots.fresh_datadir import fresh
 from snapshots.hashkv import hashkv
 from snapshots.membership import NewCluster, NewMember, new_cluster, parse_initial_cluster
 from snapshots.mvcc import Revision
@@ -195,6 +197,19 @@ def test_a_directory_that_holds_anything_is_never_touched(tmp_path: Path) -> Non
     with pytest.raises(Refused, match="no such directory"):
         restore(snapshot, tmp_path / "no" / "parent", PLAIN)
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["precious"]
+
+
+def test_what_a_killed_run_left_is_removed_and_that_of_another_run_is_not(tmp_path: Path) -> None:
+    """It holds the cluster's Secrets, and each retry would add one."""
+    left, others = tmp_path / ".etcd.0123456789ab.part", tmp_path / ".other.0123456789ab.part"
+    for place in (left, others):
+        (place / "member").mkdir(parents=True)
+    with suppress(KeyError), fresh(tmp_path / "etcd") as first:
+        assert not left.exists()
+        with fresh(tmp_path / "etcd"):
+            assert first.exists()
+        raise KeyError
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.0123456789ab.part", "etcd"]
 
 
 def test_an_empty_directory_is_filled(tmp_path: Path) -> None:
