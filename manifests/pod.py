@@ -39,6 +39,7 @@ class Argument(Struct, frozen=True):
 class Mount(Struct, frozen=True):
     """A volume as a container sees it. `host_path` is None for volumes that are not hostPath."""
 
+    volume: str
     path: str
     host_path: str | None
     host_type: str
@@ -117,7 +118,8 @@ class Container:
             evidence = self.document.evidence(*self.position, "volumeMounts", index, "mountPath")
             path, kind = host.get("path"), str(host.get("type") or "")
             path = None if path is None else str(path)
-            found.append(Mount(str(mount.get("mountPath", "")), path, kind, bool(mount.get("readOnly")), evidence))
+            where = str(mount.get("mountPath", ""))
+            found.append(Mount(str(mount.get("name")), where, path, kind, bool(mount.get("readOnly")), evidence))
         return tuple(found)
 
     @cached_property

@@ -250,6 +250,11 @@ def mistyped_pod_fields(pod: Mapping[str, Any]) -> tuple[tuple[tuple[str | int, 
     return tuple(_mistyped(pod, "Pod", _pod_struct, ()))
 
 
+def pod_fields(struct: str) -> frozenset[str]:
+    """JSON names of a struct of a v1 Pod, as `Volume`."""
+    return frozenset(_pod_struct(struct))
+
+
 @cache
 def _pod_struct(struct: str) -> Mapping[str, str]:
     own = {n.partition(".")[2]: kind for n, kind in _table("pod.json").items() if n.partition(".")[0] == struct}

@@ -2,7 +2,7 @@
 
 A container sees only its mounts. An audit policy or admission configuration beside them, or a path that exists only on
 another control plane, makes the program exit with `no such file or directory`; a log path under a read-only mount, with
-`read-only file system`.
+`read-only file system`. Where what lies on the host is not of the hostPath's type, the kubelet starts no container.
 
 Fix: add the volume and its mount to the manifest, or put the file where the flag says.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from drtool.core.report import Evidence, Finding, Layer, Severity
 from manifests.node import Node
 from manifests.pod import Component, Flag, Mount
+from manifests.releases import tables
 
 SEVERITY = Severity.CRITICAL
 EXPLAINS = ("container-exited", "component-not-ready")
@@ -22,6 +23,14 @@ WRITTEN = re.compile(r"(audit-log-path|log-file|-dir)$")
 LAYERS = {"etcd": Layer.ETCD, "kube-apiserver": Layer.APISERVER}
 OPTIONAL = {"cluster-signing-key-file", "cluster-signing-cert-file"}  # external CA mode: the controller only logs it
 ABSENT = {"absent", "dangling"}
+KINDS = {
+    "File": {"file"},
+    "FileOrCreate": {"file"},
+    "Directory": {"directory"},
+    "DirectoryOrCreate": {"directory"},
+    "Socket": {"socket"},
+}
+"""hostPath.type to what may lie there; a link is followed, and where to, a copied tree may not tell."""
 
 
 def find(node: Node) -> Iterator[Finding]:
@@ -32,6 +41,13 @@ def find(node: Node) -> Iterator[Finding]:
                 problem = _problem(node, component, flag, path)
                 if problem:
                     yield Finding(f"{program} --{flag.name}: {problem[0]}", (flag.evidence, *problem[1]), layer=layer)
+        for mount in component.container.mounts:
+            wrong = _wrong_kind(node, mount)
+            if wrong:
+                yield Finding(f"The kubelet cannot start {program}: {wrong}", (mount.evidence,), layer=layer)
+            elif (odd := _emptied(component, mount)) is not None:
+                title = f"{mount.path} is an empty directory for {program}: its volume {mount.volume} has no hostPath"
+                yield Finding(title, (odd, mount.evidence), layer=layer)
 
 
 def _paths(flag: Flag) -> list[str]:
@@ -55,7 +71,19 @@ def _problem(node: Node, component: Component, flag: Flag, path: str) -> tuple[s
     missing = _missing(node, host)
     if missing and flag.name not in OPTIONAL:
         return f"{host} does not exist on this host", (missing,)
-    return _wrong_kind(node, mount)
+    return None
+
+
+def _emptied(component: Component, mount: Mount) -> Evidence | None:
+    """A volume whose source the API does not know, as `hostpath`, is an emptyDir; here with files that flags name."""
+    paths = [path for flag in component.container.flags for path in _paths(flag) if not WRITTEN.search(flag.name)]
+    if not any(_covering(component, path) == mount for path in paths):
+        return None
+    for index, volume in enumerate(component.pod.document.get("spec", "volumes", default=[])):
+        sources = [key for key in volume if key != "name"]
+        if volume.get("name") == mount.volume and not set(sources) & tables.pod_fields("Volume"):
+            return component.pod.evidence("spec", "volumes", index, *sources[:1])
+    return None
 
 
 def _covering(component: Component, path: str) -> Mount | None:
@@ -81,10 +109,15 @@ def _near(node: Node, directory: str) -> bool:
     return directory.startswith("/etc/") and posixpath.dirname(directory) in node.capture.listings
 
 
-def _wrong_kind(node: Node, mount: Mount) -> tuple[str, tuple[Evidence, ...]] | None:
-    """hostPath.type is checked by the kubelet before the container starts."""
-    entry = node.entry(mount.host_path or "")
-    wants = {"File": {"file", "link"}, "Directory": {"directory", "link"}}.get(mount.host_type)
-    if wants and entry.kind not in wants and entry.kind != "absent":
-        return f"{mount.host_path} is a {entry.kind}, and the mount asks for a {mount.host_type}", (mount.evidence,)
-    return None
+def _wrong_kind(node: Node, mount: Mount) -> str:
+    """hostPath.type is checked by the kubelet before the container starts (pkg/volume/hostpath, checkTypeInternal)."""
+    if mount.host_path is None:
+        return ""
+    wants = KINDS.get(mount.host_type)
+    kind = node.entry(mount.host_path).kind
+    if wants is None or kind in {*wants, "link"}:
+        return ""
+    if kind in ABSENT:
+        made = mount.host_type.endswith("OrCreate") or _missing(node, mount.host_path) is None
+        return "" if made else f"{mount.host_path} does not exist, and the mount asks for a {mount.host_type}"
+    return f"{mount.host_path} is a {kind}, and the mount asks for a {mount.host_type}"

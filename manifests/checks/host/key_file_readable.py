@@ -19,8 +19,9 @@ FILES = r"/etc/kubernetes/(pki/(.*/)?[^/]+\.key|[^/]+\.conf)|/var/lib/kubelet/pk
 
 
 def find(node: Node) -> Iterator[Finding]:
-    found = [*node.capture.matching(FILES), node.entry(_data_directory(node))]
-    kept = [entry for entry in found if entry.kind in {"file", "link", "directory"}]
+    data = node.entry(_data_directory(node))
+    kept = [entry for entry in node.capture.matching(FILES) if entry.kind in {"file", "link"}]
+    kept += [data] if data.kind in {"directory", "link"} else []
     if not kept:
         raise EvidenceMissing("no key, kubeconfig or data directory in this tree")
     for entry in kept:

@@ -201,6 +201,45 @@ def test_a_mounted_file_that_does_not_exist(tree: Tree) -> None:
     assert causes(tree) == ("flag-file-not-mounted",)
 
 
+@pytest.mark.parametrize(
+    ("kind", "lies", "words"),
+    [
+        ("Directory", None, "/etc/kubernetes/audit does not exist, and the mount asks for a Directory"),
+        ("Directory", "file", "/etc/kubernetes/audit is a file, and the mount asks for a Directory"),
+        ("DirectoryOrCreate", "file", "/etc/kubernetes/audit is a file, and the mount asks for a DirectoryOrCreate"),
+        ("FileOrCreate", "directory", "/etc/kubernetes/audit is a directory, and the mount asks for a FileOrCreate"),
+        ("DirectoryOrCreate", None, ""),
+        ("FileOrCreate", None, ""),
+        ("Directory", "directory", ""),
+        ("", "file", ""),
+    ],
+)
+def test_what_lies_at_a_host_path_is_of_its_type(tree: Tree, kind: str, lies: str | None, words: str) -> None:
+    """pkg/volume/hostpath, checkTypeInternal: FileOrCreate is made where there is nothing, else it must be a file."""
+    if lies == "file":
+        tree.write("/etc/kubernetes/audit", "")
+    elif lies == "directory":
+        tree.write("/etc/kubernetes/audit/kept", "")
+    tree.replace(APISERVER, "volumeMounts:\n", "volumeMounts:\n    - {name: audit, mountPath: /etc/kubernetes/audit}\n")
+    volume = f"{{name: audit, hostPath: {{path: /etc/kubernetes/audit, type: {json.dumps(kind)}}}}}"
+    tree.replace(APISERVER, "  volumes:\n", f"  volumes:\n  - {volume}\n")
+    assert causes(tree) == (("flag-file-not-mounted",) if words else ())
+    found = outcomes(tree.node())["flag-file-not-mounted"].findings
+    assert [one.title.partition(": ")[2] for one in found] == ([words] if words else [])
+
+
+def test_a_volume_with_no_source_that_is_known_is_an_empty_directory(tree: Tree) -> None:
+    text = tree.read(APISERVER)
+    tree.write(
+        APISERVER,
+        text.replace("hostPath:\n      path: /etc/kubernetes/pki", "hostpath:\n      path: /etc/kubernetes/pki"),
+    )
+    assert causes(tree) == ("flag-file-not-mounted",)
+    (found,) = outcomes(tree.node())["flag-file-not-mounted"].findings
+    assert found.title.startswith("/etc/kubernetes/pki is an empty directory for kube-apiserver")
+    assert found.evidence[0].text == "hostpath:"
+
+
 def test_a_log_under_a_read_only_mount(tree: Tree) -> None:
     tree.set_flag("kube-apiserver", "audit-log-path", "/etc/kubernetes/pki/audit.log")
     assert causes(tree) == ("flag-file-not-mounted",)
