@@ -126,11 +126,11 @@ class _Run:
         self._admit(store)
         me = lock.owner(self.source.node, (self.name,), timedelta(seconds=float(self.config.timeouts.total)))
         with lock.held(store, self.cluster, me) as lease:
-            sent = spool.send(self.waiting, store, self.cluster, self.listener) if self.waiting else ()
+            sent = spool.send(self.waiting, store, self.cluster, self.listener) if self.waiting else spool.Sent()
             self._forget_unfinished(store, lease.predecessors)
             record = self._take(store)
             pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record, lease)
-        return Result(record, store.url, sent=sent, pruned=pruned, warnings=warnings)
+        return Result(record, store.url, sent=sent.ids, pruned=pruned, warnings=(*sent.left, *warnings))
 
     def _admit(self, store: Store) -> None:
         """A store is trusted with this cluster's backups once it has passed the probe; the object says that it has."""
@@ -160,28 +160,39 @@ class _Run:
     def into_spool(self, failed: StoreFailed) -> Result:
         if self.waiting is None:
             raise failed
-        self._forget_unfinished(self.waiting, None)
+        unfinished = self._forget_unfinished(self.waiting, None)
         record = self._take(self.waiting)
-        dropped = spool.bound(self.waiting, self.cluster, self.config.spool.keep)
-        warnings = tuple(f"{name} was dropped from the full spool" for name in dropped)
+        warnings = tuple(f"{path} had no record, so it was removed from the spool" for path in unfinished)
+        try:
+            dropped = spool.bound(self.waiting, self.cluster, self.config.spool.keep)
+            warnings += tuple(f"{name} was dropped from the full spool" for name in dropped)
+            warnings += spool.unbelieved(self.waiting, self.cluster)
+        except StoreFailed as unread:  # the backup is there all the same
+            warnings += (f"what else waits in the spool cannot be read: {unread}",)
         return Result(record, self.waiting.url, spooled=True, failure=str(failed), warnings=warnings)
 
     def _take(self, store: Store) -> Record:
         limits = Limits(float(self.config.timeouts.stall), float(self.config.timeouts.total))
         return take(self.source, self.seals, store, self.name, self.begin, limits, self.listener)
 
-    def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> None:
-        """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day."""
+    def _forget_unfinished(self, store: Store, predecessors: tuple[str, ...] | None) -> tuple[str, ...]:
+        """What runs that died left: at once where the lock named them (or all, in the spool), the rest after a day.
+
+        The paths of what went.
+        """
         before = datetime.now(UTC) - ORPHAN_AGE
+        forgotten = []
         for orphan in inventory.orphans(store, self.cluster):
             name = orphan.path.rpartition("/")[2]
             if predecessors is None or name in predecessors or orphan.newest < before:
                 inventory.forget(store, orphan)
+                forgotten.append(orphan.path)
         now = datetime.now(UTC) + timedelta(minutes=1)
         for name in predecessors or ():
             store.sweep(f"{self.cluster}/{name}/", now)
         store.sweep(f"{self.cluster}/lock/", now - LOCK_WRITE_AGE)  # another run may be about to ask for the lock
         store.sweep(f"{self.cluster}/", now if predecessors is None else before)
+        return tuple(forgotten)
 
 
 def _source(config: Config, root: Root, pinned: bool) -> Source:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -269,6 +270,87 @@ def test_the_spool_is_bounded_and_keeps_the_newest(node: LiveNode, tmp_path: Pat
     names = [run(config, node).record.id for _ in range(3)]
     held = sorted(place.parent.name for place in (tmp_path / "spool").rglob("record.json"))
     assert held == sorted(names[1:])
+
+
+def _flipped(place: Path) -> None:
+    data = bytearray(place.read_bytes())
+    data[len(data) // 2] ^= 1
+    place.write_bytes(data)
+
+
+def _cut(place: Path) -> None:
+    os.truncate(place, 10)
+
+
+def _unreadable(place: Path) -> None:
+    (place.parent / "record.json.sig").symlink_to("nowhere")
+
+
+def _torn(place: Path) -> None:
+    (place.parent / "record.json").write_bytes(b"{")
+
+
+def _unrecorded(place: Path) -> None:
+    (place.parent / "record.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("part", "damage", "why"),
+    [
+        ("db.zst.age", _flipped, "db.zst.age is not what was written"),
+        ("node.zst.age", _flipped, "node.zst.age is not what was written"),
+        ("db.zst.age", _cut, "db.zst.age is 10 bytes"),
+        ("node.zst.age", Path.unlink, "node.zst.age is gone"),
+        ("node.zst.age", _unreadable, "record.json.sig: Too many levels"),
+        ("db.zst.age", _torn, "record.json is no record"),
+        ("db.zst.age", _unrecorded, "has no record"),
+    ],
+)
+def test_what_is_damaged_in_the_spool_holds_up_nothing(
+    node: LiveNode, tmp_path: Path, part: str, damage: Callable[[Path], None], why: str
+) -> None:
+    config = config_for(tmp_path)
+    (tmp_path / "store").rename(tmp_path / "away")
+    damaged, sound = (run(config, node).record for _ in range(2))
+    (tmp_path / "away").rename(tmp_path / "store")
+    place = tmp_path / "spool" / damaged.path
+    damage(place / part)
+    for sent in ((sound.id,), ()):
+        result = run(config, node)
+        assert result.good
+        assert result.sent == sent
+        (line,) = result.warnings
+        assert why in line
+        assert f"it stays in {place}" in line
+    assert place.is_dir()
+    assert set(listed(config)) >= {sound.id, result.record.id}
+    assert damaged.id not in listed(config)
+    assert opened(config).inventory().orphans == ()
+
+
+def test_what_is_damaged_in_the_spool_is_told_while_the_store_is_down(node: LiveNode, tmp_path: Path) -> None:
+    config = config_for(tmp_path)
+    (tmp_path / "store").rmdir()
+    cut, unrecorded = (run(config, node).record for _ in range(2))
+    _cut(tmp_path / "spool" / cut.path / "db.zst.age")
+    _unrecorded(tmp_path / "spool" / unrecorded.path / "db.zst.age")
+    result = run(config, node)
+    assert result.spooled
+    removed, left = result.warnings
+    assert removed == f"{unrecorded.path} had no record, so it was removed from the spool"
+    assert "db.zst.age is 10 bytes" in left
+
+
+def test_what_the_store_has_otherwise_by_that_name_holds_up_nothing(node: LiveNode, tmp_path: Path) -> None:
+    config = config_for(tmp_path)
+    (tmp_path / "store").rename(tmp_path / "away")
+    waiting = run(config, node).record
+    (tmp_path / "away").rename(tmp_path / "store")
+    opened(config).store.put(f"{waiting.path}/record.json", b"{}")
+    result = run(config, node)
+    assert result.good
+    (line,) = result.warnings
+    assert "is there already and differs" in line
 
 
 def test_without_a_spool_a_store_that_is_down_is_an_error(node: LiveNode, tmp_path: Path) -> None:
