@@ -77,6 +77,9 @@ class Retention(Section, frozen=True):
     minimum_age: Seconds = Seconds(86400)
 
 
+UNCONFIGURED = Retention()
+
+
 class Schedule(Section, frozen=True):
     """Hints for timers and alerts; drtool starts nothing by itself."""
 
@@ -114,12 +117,17 @@ class Config(Section, frozen=True):
     signing: Signing = Signing()
     etcd: EtcdConfig = EtcdConfig()
     bundle: Bundle = Bundle()
-    retention: Retention = Retention()
+    retention: Retention = UNCONFIGURED
     schedule: Schedule = Schedule()
     spool: Spool = Spool()
     ping: Ping = Ping()
     timeouts: Timeouts = Timeouts()
     metrics_file: str = ""
+
+    @property
+    def retains(self) -> bool:
+        """Whether somebody set retention rules, be they the default ones: without any, a backup deletes none."""
+        return self.retention is not UNCONFIGURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +374,8 @@ bundle:
   extra: []          # further files of this node to keep, e.g. /etc/kubernetes/my-webhook.yaml
   acceptMissing: []  # files whose absence is intended, e.g. /etc/kubernetes/pki/ca.key with an external CA
 
-retention:      # only verified backups count
+retention:      # applied by `drtool backup` and `drtool prune`; only verified backups count. Without this section
+                # `drtool backup` deletes nothing
   keepLast: 24
   hourly: 48
   daily: 14

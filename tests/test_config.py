@@ -46,6 +46,22 @@ def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path: Pa
     assert config.ping.url == "https://hc.example/uuid"
 
 
+@pytest.mark.parametrize(
+    ("text", "environment", "retains"),
+    [
+        ("store: {url: 'file:///a'}", {"DRTOOL_SPOOL_KEEP": "2"}, False),
+        ("retention: {keepLast: 24}", {}, True),
+        ("retention: {}", {}, True),
+        ("", {"DRTOOL_RETENTION_MINIMUM_AGE": "24h"}, True),
+        (EXAMPLE, {}, True),
+    ],
+)
+def test_retention_is_known_to_be_configured(
+    tmp_path: Path, text: str, environment: dict[str, str], retains: bool
+) -> None:
+    assert load(written(tmp_path, text), environment, {"store.url": "file:///b"}).retains is retains
+
+
 def test_the_default_file_may_be_absent_a_named_one_not(tmp_path: Path) -> None:
     assert load(None, {}) is not None
     for given in ({"path": tmp_path / "no.yaml"}, {"environ": {"DRTOOL_CONFIG": str(tmp_path / "no.yaml")}}):

@@ -36,6 +36,9 @@ NOT_VERIFIED = 5
 def command(root: Path, progress: bool, output: str, **options: Any) -> int:
     """Take one backup now: etcd snapshot and node bundle, sealed, stored, read back.
 
+    Then the retention rules are applied, where the configuration has any: without `retention` in it no backup is
+    deleted.
+
     Exit status 5: stored, but not verified, incomplete, or waiting in the spool.
     """
     names = {

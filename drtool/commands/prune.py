@@ -58,11 +58,15 @@ def carry_out(shelf: Shelf, planned: Pruned, config: Config) -> Pruned:
 def after_backup(
     shelf: Shelf, cluster: str, config: Config, record: Record, lease: Lease
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ids removed, and warnings. Nothing goes after a backup that was not verified, and no failure is fatal here."""
+    """Ids removed, and warnings. No failure is fatal here.
+
+    Nothing goes after a backup that was not verified, nor where no rules are configured: the store's other users may
+    have theirs.
+    """
     removed: list[Backup] = []
     held: list[tuple[Backup, str]] = []
     warnings: tuple[str, ...] = ()
-    if record.verified is None:
+    if record.verified is None or not config.retains:
         return (), ()
     try:
         _remove(shelf.store, plan(shelf, config, cluster).decisions.get(cluster, Decision()), lease, removed, held)

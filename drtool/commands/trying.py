@@ -23,6 +23,7 @@ def tried(config: Config) -> tuple[Trial, ...]:
     trials.append(_tried("identities and trusted keys", lambda: _keys(config)))
     if config.spool.directory:
         trials.append(_tried("spool", lambda: _spool(Path(config.spool.directory))))
+    trials.append(Trial("retention" if config.retains else "retention: no rules, so `drtool backup` deletes nothing"))
     try:
         store = opening.bare(config, configuration.credentials())
     except DrtoolError as failed:

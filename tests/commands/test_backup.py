@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from drtool.commands import fetch
 from drtool.commands.check import all_checks
 from drtool.commands.verify import verify
-from drtool.config import Config, Spool
+from drtool.config import Config, Retention, Spool
 from drtool.core.check import Check, run_one
 from drtool.core.errors import CannotOpen, DrtoolError, Locked, Unsound
 from drtool.core.events import Progress
@@ -23,10 +23,12 @@ from drtool.core.report import Status
 from snapshots import lock, scratch
 from snapshots.etcd import Etcd
 from snapshots.scratch_s3 import Server
+from snapshots.stores.directory import DirectoryStore
 from snapshots.stores.store import StoreMissing
 from tests.builders.live_node import LiveNode, live_node
 from tests.builders.tree import Tree
 from tests.commands.backing import IDENTITY, config_for, opened, run, s3_config
+from tests.commands.test_prune import stored
 from tests.fakes.fault_proxy import Choice, Fault, Request, at_random, fault_proxy
 
 
@@ -244,6 +246,18 @@ def test_what_cannot_be_read_back_is_stored_but_not_verified(node: LiveNode, s3_
         proxy.choose = lambda _: Fault.NONE
         verify(opened(config, s3_server), result.record.id)
         assert [one.good for one in opened(config, s3_server).inventory().backups] == [True]
+
+
+def test_a_backup_removes_none_where_no_rules_are_configured(node: LiveNode, tmp_path: Path) -> None:
+    config = config_for(tmp_path)
+    store = DirectoryStore(tmp_path / "store")
+    cluster = run(config, node).record.cluster_id
+    old = [stored(store, datetime.now(UTC) - timedelta(days=days), cluster=cluster) for days in range(100, 150)]
+    assert run(config, node).pruned == ()
+    assert set(old) < set(listed(config))
+    pruned = run(replace(config, retention=Retention()), node).pruned
+    assert pruned
+    assert set(pruned) < set(old)
 
 
 # ---- the spool

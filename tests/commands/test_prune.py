@@ -24,8 +24,8 @@ NOW = datetime.now(UTC)
 STRICT = Config(retention=Retention(2, 0, 0, 0, 0, 1, Seconds(0)))
 
 
-def stored(store: Store, at: datetime, verified: bool = True) -> str:
-    record: Record = replace(backup(at, verified).record, db=Part("db.zst", 1, "aa", 3, "bb"))
+def stored(store: Store, at: datetime, verified: bool = True, cluster: str = "0" * 15 + "1") -> str:
+    record: Record = replace(backup(at, verified, cluster=cluster).record, db=Part("db.zst", 1, "aa", 3, "bb"))
     store.put(f"{record.path}/db.zst", b"abc")
     store.put(f"{record.path}/record.json", catalog.encode(record))
     return record.id
