@@ -85,11 +85,20 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A later look at a stored backup: kind "verify" or "drill"."""
+    """A later look at a stored backup: kind "verify" or "drill"; `opened` is False where only sealed bytes were seen.
+
+    The name does not hold `opened`, the body does: `inventory.read` asks for it where it decides something.
+    """
 
     kind: str
     at: datetime
     good: bool
+    opened: bool = True
+
+    @property
+    def depth(self) -> int:
+        """0: the stored bytes were compared; 1: the db in them too; 2: etcd ran on it."""
+        return 2 if self.kind == "drill" else int(self.opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +121,16 @@ class Backup:
     @property
     def good(self) -> bool:
         """Verified, and not found bad since."""
-        if self.reports:
-            return self.reports[-1].good
-        return self.record.verified is not None
+        return self.record.verified is not None if self.verdict is None else self.verdict.good
+
+    @property
+    def verdict(self) -> Report | None:
+        """The report that stands: the last one, but a bad one stands until a look at least as deep comes after it."""
+        stands: Report | None = None
+        for report in self.reports:
+            if stands is None or stands.good or report.depth >= stands.depth:
+                stands = report
+        return stands
 
     @property
     def misdated(self) -> bool:

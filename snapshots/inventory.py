@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from drtool.core.errors import CannotOpen, DrtoolError, Unsound
 from snapshots import catalog
@@ -79,6 +81,7 @@ def _listed(store: Store, cluster: str) -> tuple[dict[str, list[Stored]], tuple[
 def _backup(
     store: Store, path: str, found: list[Stored], trusted: list[Ed25519PublicKey]
 ) -> Backup | tuple[str, DrtoolError]:
+    reports = sorted((report for one in found if (report := catalog.read_report(_name(one)))), key=lambda one: one.at)
     try:
         record, signed = read_record(store, path, trusted)
         sizes = {_name(one): one.size for one in found}
@@ -89,16 +92,44 @@ def _backup(
                     f"{path}/{part.name} is {is_now}, not {part.sealed_size} bytes",
                     "the store damaged or lost it: use another backup",
                 )
+        reports = _deepened(store, path, reports)
     except (CannotOpen, Unsound) as wrong:
         return path, wrong
     except StoreFailed as failed:
         if failed.transient or isinstance(failed, StoreMissing):
             raise
         return path, failed
-    reports = [report for one in found if (report := catalog.read_report(_name(one)))]
-    reports.sort(key=lambda report: report.at)
     received = max(one.modified for one in found if _name(one) == RECORD)
     return Backup(record, tuple(reports), signed, sum(sizes.values()), received)
+
+
+def _deepened(store: Store, path: str, reports: list[Report]) -> list[Report]:
+    """With `opened` as their bodies say it, from the first bad one on: before that it decides nothing."""
+    bad = next((at for at, report in enumerate(reports) if not report.good), len(reports))
+    if not any(report.good for report in reports[bad:]):
+        return reports
+    return [*reports[:bad], *(replace(report, opened=_opened(store, path, report)) for report in reports[bad:])]
+
+
+def _opened(store: Store, path: str, report: Report) -> bool:
+    """Where the body does not tell, what keeps a bad report standing."""
+    if report.kind != "verify":
+        return report.opened
+    try:
+        body = whole(store, f"{path}/{catalog.report_name(report)}", 1 << 20)
+        return msgspec.json.decode(body, type=_Looked).opened
+    except (msgspec.MsgspecError, RecursionError):
+        return not report.good
+    except StoreFailed as failed:
+        if failed.transient or isinstance(failed, StoreMissing):
+            raise
+        return not report.good
+
+
+class _Looked(msgspec.Struct):
+    """What `drtool verify` leaves, as far as it counts here."""
+
+    opened: bool
 
 
 def read_record(store: Store, path: str, trusted: Iterable[Ed25519PublicKey]) -> tuple[Record, bool]:

@@ -91,7 +91,11 @@ def _table(found: Inventory) -> str:
 
 
 def _proof(one: Backup) -> str:
-    state = _told(one.last("verify")) if one.last("verify") else "read back" if one.record.verified else "NO"
+    """A verification that went well says nothing beside one that looked deeper and found it bad."""
+    last = one.last("verify")
+    if one.verdict is not None and not one.good and one.verdict.kind == "verify":
+        last = one.verdict
+    state = _told(last) if last else "read back" if one.record.verified else "NO"
     return state + (", incomplete" if one.record.incomplete else "") + (", signed" if one.signed else "")
 
 

@@ -83,7 +83,7 @@ def _compare(record: Record, found: dict[str, object]) -> None:
 def _note(shelf: Shelf, backup: Backup, at: datetime, *, good: bool, opened: bool, problem: str = "") -> bool:
     body = msgspec.json.encode(_Looked(1, socket.gethostname(), opened, problem)) + os.linesep.encode()
     try:
-        inventory.report(shelf.store, backup.record, Report("verify", at, good), body)
+        inventory.report(shelf.store, backup.record, Report("verify", at, good, opened), body)
     except StoreFailed:
         return False  # a store that is only read keeps no notes
     return True

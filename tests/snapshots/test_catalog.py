@@ -109,6 +109,29 @@ def test_what_was_found_bad_later_counts_no_more() -> None:
     assert not new.good
 
 
+SHALLOW, DEEP, DRILL = ("verify", False), ("verify", True), ("drill", True)
+
+
+@pytest.mark.parametrize(
+    ("looks", "good"),
+    [
+        ([(DEEP, False), (SHALLOW, True)], False),
+        ([(DEEP, False), (SHALLOW, False), (SHALLOW, True)], False),
+        ([(DEEP, False), (SHALLOW, True), (DEEP, True)], True),
+        ([(DEEP, False), (DRILL, True)], True),
+        ([(DRILL, False), (DEEP, True)], False),
+        ([(DRILL, False), (DRILL, True)], True),
+        ([(SHALLOW, False), (SHALLOW, True)], True),
+        ([(SHALLOW, False), (DEEP, True)], True),
+        ([(DRILL, True), (SHALLOW, False)], False),
+        ([(DEEP, True), (SHALLOW, True)], True),
+    ],
+)
+def test_a_bad_report_stands_until_a_look_as_deep(looks: list[tuple[tuple[str, bool], bool]], good: bool) -> None:
+    found = [Report(kind, NOW, verdict, opened) for (kind, opened), verdict in looks]
+    assert backup(NOW, reports=tuple(found)).good is good
+
+
 def test_what_is_dated_in_the_future_stays_and_pushes_none_out() -> None:
     real, ahead = backup(NOW), backup(NOW + timedelta(days=3650))
     decision = retain([real, ahead], Rules(1, 0, 0, 0, 0, 1, timedelta(0)), NOW)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from drtool.cli import backups
 from drtool.commands.fetch import Shelf
 from drtool.core.errors import Unsound
 from snapshots import catalog, inventory
+from snapshots.catalog import Report
 from snapshots.stores.directory import DirectoryStore
 from snapshots.stores.store import StoreDenied
 from tests.builders.nobody import as_nobody, reachable
@@ -67,3 +70,26 @@ def test_where_none_is_believed_the_newest_says_why(tmp_path: Path) -> None:
         store.put(f"{one.path}/{one.db.name}", b"cut short, or what was it")
     with pytest.raises(Unsound, match="is 25 bytes, not 1"):
         Shelf(store).choose()
+
+
+def _left(store: DirectoryStore, minute: int, good: bool, body: bytes) -> None:
+    at = NOW + timedelta(minutes=minute)
+    inventory.report(store, GOOD, Report("verify", at, good), body)
+
+
+@pytest.mark.parametrize("body", [b'{"schemaVersion": 1, "node": "cp-1", "opened": false, "problem": ""}', b"", b"{}"])
+def test_how_deep_a_look_went_is_read_where_an_earlier_one_found_it_bad(tmp_path: Path, body: bytes) -> None:
+    store = _laid(tmp_path)
+    _left(store, 0, False, b'{"schemaVersion": 1, "node": "cp-1", "opened": true, "problem": "page 3"}')
+    _left(store, 1, True, body)
+    assert [one.good for one in inventory.read(store).backups if one.id == GOOD.id] == [False]
+    _left(store, 2, True, b'{"schemaVersion": 1, "node": "cp-1", "opened": true, "problem": ""}')
+    assert [one.good for one in inventory.read(store).backups if one.id == GOOD.id] == [True]
+
+
+def test_a_list_names_the_verdict_that_stands(tmp_path: Path) -> None:
+    store = _laid(tmp_path)
+    _left(store, 0, False, b'{"opened": true}')
+    _left(store, 1, True, b'{"opened": false}')
+    (found,) = (one for one in inventory.read(store).backups if one.id == GOOD.id)
+    assert backups._proof(found) == f"{NOW:%Y-%m-%d %H:%M} BAD"
