@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from drtool.cli._output import visible
 from drtool.cli._types import ANY_PATH
 from drtool.config import Config, load
+from drtool.core.events import TELL
 from drtool.host.passphrase import ASK
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -39,6 +41,7 @@ def store_options(command: Decorated) -> Decorated:
 
 def configured(options: dict[str, Any], more: dict[str, object] | None = None) -> Config:
     """The configuration in force under these options, which are removed from `options`; `more` has dotted names."""
+    TELL.set(lambda line: click.echo(f"drtool: {visible(line)}", err=True))
     if sys.stdin.isatty():
         ASK.set(lambda path: str(click.prompt(f"passphrase of {path}", hide_input=True, err=True)))
     taken = {name: options.pop(name) for name in OPTIONS}

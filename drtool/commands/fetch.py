@@ -11,7 +11,7 @@ from typing import Any
 from drtool import config as configuration
 from drtool.config import Config
 from drtool.core.errors import CannotOpen, NotFound, UsageError
-from drtool.core.events import Listener, silent
+from drtool.core.events import TELL, Listener, silent
 from drtool.host.passphrase import passphrase
 from drtool.host.reading import small
 from snapshots import bundle, catalog, inventory, seal, signing
@@ -36,16 +36,39 @@ class Shelf:
     def choose(self, wanted: str = "latest", cluster: str = "") -> Backup:
         """`latest`, an id or a part of one. A record that cannot be believed is named as such, not as absent.
 
+        Where `latest` is not the newest one, `events.TELL` gets a line that says which and why.
+
         Raises NotFound, UsageError, CannotOpen, Unsound.
         """
         found = self.inventory(cluster)
         try:
-            return catalog.choose(found.backups, wanted, cluster)
+            chosen = catalog.choose(found.backups, wanted, cluster)
         except NotFound:
             for path, wrong in reversed(found.broken):
                 if wanted in path or (wanted == "latest" and not found.backups):
                     raise wrong from None
             raise
+        if wanted == "latest" and (newer := passed_over(found, chosen)):
+            (name, why), more = newer[0], f", and {len(newer) - 1} more" if newer[1:] else ""
+            TELL.get()(f"latest is {chosen.id}, not the newer {name}: {why}{more}")
+        return chosen
+
+
+def passed_over(found: inventory.Inventory, chosen: Backup) -> list[tuple[str, str]]:
+    """The backups of the same cluster whose names are of a later time, newest first, and why each is not the latest."""
+    ours = f"{chosen.record.cluster_id}/"
+    why = {path.removeprefix(ours): wrong.what for path, wrong in found.broken if path.startswith(ours)}
+    why |= {one.id: reason for one in found.backups if one.record.path.startswith(ours) and (reason := _unfit(one))}
+    return sorted(((name, reason) for name, reason in why.items() if name > chosen.id), reverse=True)
+
+
+def _unfit(one: Backup) -> str:
+    """Why a backup is not for `latest`; empty where it is."""
+    if one.good:
+        return "it is dated later than the store got it" if one.misdated else ""
+    return (
+        f"{one.verdict.kind} found it bad at {one.verdict.at:%Y-%m-%d %H:%M}" if one.verdict else "it is not verified"
+    )
 
 
 def shelf(config: Config, credentials: configuration.Credentials | None = None) -> Shelf:

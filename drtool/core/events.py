@@ -1,8 +1,9 @@
-"""Progress of long work, sent to a callback; what shows it decides how often."""
+"""Progress of long work, sent to a callback; what shows it decides how often. And what a person must hear meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 
@@ -21,3 +22,11 @@ Listener = Callable[[Progress], None]
 
 def silent(_: Progress) -> None:
     """For callers that do not want to know."""
+
+
+def _nobody(_: str) -> None:
+    """Threads of the UI tell nobody: a line on stderr would tear its screen."""
+
+
+TELL: ContextVar[Callable[[str], None]] = ContextVar("TELL", default=_nobody)
+"""Takes one line that work which goes on has to say; a command line puts it on stderr."""

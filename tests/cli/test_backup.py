@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,27 @@ def test_the_whole_round(at: Path, node: LiveNode) -> None:
     assert restored.returncode == 0, restored.stderr
     assert name in restored.stdout
     assert (target / "member/snap/db").is_file()
+
+
+def test_what_latest_passes_over_is_told_by_every_command(at: Path, node: LiveNode) -> None:
+    names = []
+    for _ in range(2):
+        done = backed_up(at, node, "--recipient", RECIPIENT, "-o", "json")
+        names.append(json.loads(done.stdout)["backup"]["id"])
+        time.sleep(1)  # names tell seconds
+    (lost,) = (at / "store").glob(f"*/{names[1]}/db.zst.age")
+    lost.unlink()
+    opening = ("--identity", str(at / "identity.txt"))
+    for arguments in (
+        ("verify",),
+        ("restore", "latest", "--to", str(at / "restored")),
+        ("get", "namespaces", "--from", "latest"),
+    ):
+        done = drtool(at, *arguments, *opening)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.startswith(f"drtool: latest is {names[0]}, not the newer {names[1]}: ")
+        assert "db.zst.age is gone" in done.stderr
+        assert "newer" not in done.stdout
 
 
 def test_one_summary_line_and_a_clear_line_without_recipients(at: Path, node: LiveNode) -> None:

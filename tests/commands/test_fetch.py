@@ -1,18 +1,22 @@
-"""An age identity that `age -p` protected is opened with the passphrase, asked for once."""
+"""An age identity that `age -p` protected is opened with the passphrase, asked for once; what `latest` passes over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pyrage
 import pytest
 
-from drtool.commands.fetch import shelf
+from drtool.commands.fetch import Shelf, shelf
 from drtool.config import Config, StoreConfig
 from drtool.core.errors import CannotOpen, UsageError
+from drtool.core.events import TELL
 from drtool.host.passphrase import ASK
 from snapshots import seal
+from snapshots.stores.directory import DirectoryStore
+from tests.commands.test_prune import NOW, stored
 
 
 @pytest.fixture(params=[False, True], ids=["binary", "armored"])
@@ -65,3 +69,59 @@ def test_no_identity_at_all(config: Config, tmp_path: Path, asked: list[str]) ->
     Path(config.identities[0]).write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is no age identity file"):
         shelf(config)
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    lines: list[str] = []
+    token = TELL.set(lines.append)
+    yield lines
+    TELL.reset(token)
+
+
+def _torn(store: DirectoryStore, path: str) -> None:
+    store.put(f"{path}/record.json", b"{")
+
+
+def _lost(store: DirectoryStore, path: str) -> None:
+    store.delete(f"{path}/db.zst")
+
+
+def _found_bad(store: DirectoryStore, path: str) -> None:
+    store.put(f"{path}/verify-20261130T120000Z-bad.json", b"{}")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [(_torn, "is no record"), (_lost, "db.zst is gone"), (_found_bad, "verify found it bad at 2026-11-30 12:00")],
+)
+def test_latest_names_the_newer_one_that_it_passes_over(
+    tmp_path: Path, told: list[str], spoil: Callable[[DirectoryStore, str], None], why: str
+) -> None:
+    store = DirectoryStore(tmp_path)
+    old, new, newest = (stored(store, NOW - timedelta(days=days)) for days in (3, 2, 1))
+    held = Shelf(store)
+    assert (held.choose().id, told) == (newest, [])
+    (place,) = tmp_path.glob(f"*/{newest}")
+    spoil(store, f"{place.parent.name}/{newest}")
+    assert held.choose().id == new
+    (line,) = told
+    assert line.startswith(f"latest is {new}, not the newer {newest}: ")
+    assert why in line
+    held.choose(old)
+    assert len(told) == 1, "one that was named is not the latest"
+    spoil(store, f"{place.parent.name}/{new}")
+    assert held.choose().id == old
+    assert told[1].startswith(f"latest is {old}, not the newer {newest}: ")
+    assert told[1].endswith(", and 1 more")
+
+
+def test_latest_says_nothing_of_other_clusters_and_older_ones(tmp_path: Path, told: list[str]) -> None:
+    store = DirectoryStore(tmp_path)
+    stored(store, NOW, verified=False, cluster="f" * 16)
+    newest = stored(store, NOW - timedelta(days=1))
+    stored(store, NOW - timedelta(days=2), verified=False)
+    assert (Shelf(store).choose().id, told) == (newest, [])
+    unverified = stored(store, NOW - timedelta(hours=1), verified=False)
+    Shelf(store).choose()
+    assert told == [f"latest is {newest}, not the newer {unverified}: it is not verified"]
