@@ -307,6 +307,11 @@ def _check(config: Config, place: str) -> None:
     counts = (numbers.keep_last, numbers.hourly, numbers.daily, numbers.weekly, numbers.monthly, numbers.minimum_count)
     if min(counts) < 0:
         raise UsageError(f"{place}: a retention count is negative")
+    if config.spool.directory and not Path(config.spool.directory).is_absolute():
+        raise UsageError(
+            f"{place}: spool.directory is not absolute: {config.spool.directory}",
+            "write it from / on: a cron job runs in another directory than you do",
+        )
     if config.spool.keep < 1:
         raise UsageError(f"{place}: spool.keep is less than 1", "the newest backup is never dropped")
 

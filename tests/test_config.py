@@ -92,6 +92,7 @@ def test_the_default_file_may_be_absent_a_named_one_not(tmp_path: Path) -> None:
         ("store: {url: 'ftp://x'}", "neither file"),
         ("- a", "no mapping"),
         ("a: [", "line [12]"),
+        ("spool: {directory: spool}", "spool.directory is not absolute: spool"),
         ("spool: {keep: 0}", "less than 1"),
         ("store: {url: 's3://key:secret@bucket'}", "credentials"),
     ],

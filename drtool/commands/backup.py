@@ -77,8 +77,8 @@ def backup(
     with later(settle) as begin:  # before etcd is asked: gRPC's threads forbid a fork
         source = _source(config, root, pinned)
         name = catalog.new_id(datetime.now(UTC), source.status.revision)
-        with _one_at_a_time(config) as waiting, deadline(float(config.timeouts.total), "the backup"):
-            run = _Run(config, shelf, source, seals, name, waiting, listener, begin)
+        with _one_at_a_time(config) as (waiting, unusable), deadline(float(config.timeouts.total), "the backup"):
+            run = _Run(config, shelf, source, seals, name, waiting, unusable, listener, begin)
             try:
                 result = run.into_store()
             except StoreFailed as failed:
@@ -114,6 +114,7 @@ class _Run:
     seals: Seals
     name: str
     waiting: DirectoryStore | None
+    unusable: str
     listener: Listener
     begin: Begin[Kept, Status]
 
@@ -130,7 +131,8 @@ class _Run:
             self._forget_unfinished(store, lease.predecessors)
             record = self._take(store)
             pruned, warnings = prune.after_backup(self.shelf, self.cluster, self.config, record, lease)
-        return Result(record, store.url, sent=sent.ids, pruned=pruned, warnings=(*sent.left, *warnings))
+        unusable = (f"{self.unusable}: no backup can wait there when the store is down",) if self.unusable else ()
+        return Result(record, store.url, sent=sent.ids, pruned=pruned, warnings=(*unusable, *sent.left, *warnings))
 
     def _admit(self, store: Store) -> None:
         """A store is trusted with this cluster's backups once it has passed the probe; the object says that it has."""
@@ -159,6 +161,8 @@ class _Run:
 
     def into_spool(self, failed: StoreFailed) -> Result:
         if self.waiting is None:
+            if self.unusable:
+                raise type(failed)(f"{failed.what}, and {self.unusable}", failed.hint) from failed
             raise failed
         unfinished = self._forget_unfinished(self.waiting, None)
         record = self._take(self.waiting)
@@ -212,23 +216,23 @@ def _seals(config: Config) -> Seals:
 
 
 @contextmanager
-def _one_at_a_time(config: Config) -> Iterator[DirectoryStore | None]:
-    """The spool, locked against other runs on this machine; None where none is configured, or it cannot be had."""
+def _one_at_a_time(config: Config) -> Iterator[tuple[DirectoryStore | None, str]]:
+    """The spool, locked against other runs on this machine; None where none is configured, or for the reason beside."""
     if not config.spool.directory:
-        yield None
+        yield None, ""
         return
     directory = Path(config.spool.directory)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except OSError:
-        yield None
+    except OSError as wrong:
+        yield None, f"the spool {directory} cannot be used ({wrong.strerror})"
         return
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as taken:
             raise Locked("another backup runs on this machine", "wait for it") from taken
-        yield DirectoryStore(directory)
+        yield DirectoryStore(directory), ""
     finally:
         os.close(descriptor)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from drtool import config as configuration
 from drtool.commands.fetch import shelf
 from drtool.config import Config
 from drtool.core.errors import DrtoolError
+from drtool.host.writing import LEFTOVER
 from snapshots import seal, signing
 from snapshots.probe import Trial, probe
 from snapshots.stores import opening
@@ -53,9 +56,23 @@ def _keys(config: Config) -> None:
 
 
 def _spool(directory: Path) -> None:
-    """It is made when it is needed; what exists of it must be a directory that can be written."""
-    place = directory
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise DrtoolError(f"{place} cannot be written", "set spool.directory to a place on this node's disk")
+    """Made as a run would make it, and written to; what this made is taken away again."""
+    try:
+        with ExitStack() as made:
+            for place in reversed([directory, *directory.parents]):
+                if not place.exists():
+                    place.mkdir(mode=0o700)
+                    made.callback(place.rmdir)
+            _writable(directory)
+    except OSError as wrong:
+        raise DrtoolError(
+            f"{directory} cannot be written: {wrong.strerror}", "set spool.directory to a place on this node's disk"
+        ) from wrong
+
+
+def _writable(directory: Path) -> None:
+    """A file is written there and removed. Raises OSError."""
+    with tempfile.NamedTemporaryFile(dir=directory, prefix=".tried.", suffix=LEFTOVER) as file:
+        file.write(bytes(4096))
+        file.flush()
+        os.fsync(file.fileno())

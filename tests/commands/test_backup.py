@@ -374,6 +374,17 @@ def test_without_a_spool_a_store_that_is_down_is_an_error(node: LiveNode, tmp_pa
         run(config, node)
 
 
+def test_a_spool_that_does_not_work_is_told(node: LiveNode, tmp_path: Path) -> None:
+    config = replace(config_for(tmp_path), spool=Spool("/proc/nope"))
+    result = run(config, node)
+    assert result.good
+    why = "the spool /proc/nope cannot be used (No such file or directory)"
+    assert result.warnings == (f"{why}: no backup can wait there when the store is down",)
+    (tmp_path / "store").rename(tmp_path / "away")
+    with pytest.raises(StoreMissing, match="is no directory, and the spool /proc/nope cannot be used"):
+        run(config, node)
+
+
 # ---- one at a time
 
 
