@@ -30,6 +30,8 @@ CREDENTIALS = (
     "the store's come from the usual AWS variables, AWS_..._FILE or systemd credentials, etcd's are a certificate"
 )
 OVERRIDES = "the environment or the options"
+PRIVATE = re.compile(r"AGE-SECRET-KEY-|age-secret-key-(pq-)?1[a-z0-9]{16}|-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
+"""A private key itself, where a public one or a file's name belongs; a file may well be named age-secret-key.txt."""
 
 
 class Seconds(float):
@@ -298,6 +300,7 @@ def _convert(tree: dict[str, Any], place: str) -> Config:
 
 
 def _check(config: Config, place: str) -> None:
+    _check_private(msgspec.to_builtins(config, enc_hook=_encode), place)
     _check_url(place, "store.url", config.store.url, ("file", "s3"), "file:///path or s3://bucket/prefix")
     _check_url(place, "store.endpoint", config.store.endpoint, WEB, "https://s3.example.com")
     _check_url(place, "ping.url", config.ping.url, WEB, "https://host/path")
@@ -314,6 +317,18 @@ def _check(config: Config, place: str) -> None:
         )
     if config.spool.keep < 1:
         raise UsageError(f"{place}: spool.keep is less than 1", "the newest backup is never dropped")
+
+
+def _check_private(tree: dict[str, Any], place: str, before: str = "") -> None:
+    """First of all: other refusals, and `config show`, repeat what a setting holds."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            _check_private(value, place, f"{before}{name}.")
+        elif any(PRIVATE.search(str(text)) for text in (value if isinstance(value, list | tuple) else (value,))):
+            raise UsageError(
+                f"{place}: {before}{name} holds a private key",
+                "give its public half: age-keygen -y FILE" if name == "recipients" else "name the file that holds it",
+            )
 
 
 def _check_url(place: str, name: str, url: str, schemes: tuple[str, ...], example: str) -> None:

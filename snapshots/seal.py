@@ -41,7 +41,14 @@ class Sizes:
 
 
 def recipient(text: str) -> Any:
-    """An age recipient ("age1...", or an "ssh-ed25519"/"ssh-rsa" public key). Raises UsageError."""
+    """An age recipient ("age1...", or an "ssh-ed25519"/"ssh-rsa" public key). Raises UsageError.
+
+    A private key in its place is never shown.
+    """
+    if "SECRET-KEY" in text.upper() or "PRIVATE KEY" in text.upper():
+        raise UsageError(
+            "a recipient is a private key: give its public half", "age-keygen -y FILE prints it, it begins with age1"
+        )
     try:
         if text.startswith("ssh-"):
             return pyrage.ssh.Recipient.from_str(text)

@@ -111,6 +111,37 @@ def test_a_file_with_a_secret_must_not_be_readable_by_others(tmp_path: Path) -> 
     load(written(tmp_path, "recipients: []", 0o644), {})
 
 
+KEY = f"AGE-SECRET-KEY-1{'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L' * 2}"[:74]
+PEM = "-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIA\\n-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"recipients: [age1x, {KEY}]", "recipients"),
+        (f"recipients: [{KEY.lower()}]", "recipients"),
+        (f"identities: [{KEY}]", "identities"),
+        (f"spool: {{directory: {KEY}}}", "spool.directory"),
+        (f'signing: {{key: "{PEM}"}}', "signing.key"),
+        (f'signing: {{trusted: ["{PEM}"]}}', "signing.trusted"),
+    ],
+)
+def test_a_private_key_is_refused_and_never_shown(tmp_path: Path, text: str, name: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        load(written(tmp_path, text), {})
+    told = "give its public half: age-keygen -y FILE" if name == "recipients" else "name the file that holds it"
+    assert str(refused.value) == f"{tmp_path}/config.yaml: {name} holds a private key; {told}"
+
+
+def test_a_private_key_among_the_options_is_not_shown_either(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="recipients holds a private key") as refused:
+        load(None, {"DRTOOL_RECIPIENTS": f"age1x,{KEY}"})
+    assert KEY[15:] not in str(refused.value)
+    with pytest.raises(UsageError, match="identities holds a private key"):
+        load(None, {}, {"identities": (f"# public key\n{KEY}",)})
+    assert load(None, {}, {"identities": ("/root/age-secret-key.txt",)}).identities
+
+
 def test_secrets_are_masked(tmp_path: Path) -> None:
     config = load(written(tmp_path, "ping: {url: 'https://hc.example/uuid'}"), {})
     assert shown(config)["ping"]["url"] == "https://hc.example/***"

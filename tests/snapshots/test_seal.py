@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,11 @@ def test_identity_files_are_read_and_never_shown() -> None:
 def test_what_is_no_recipient_says_so(text: str) -> None:
     with pytest.raises(UsageError):
         seal.recipient(text)
+
+
+@pytest.mark.parametrize("spoilt", [str, str.lower, lambda key: key[3:], lambda key: f" {key}"])
+def test_a_private_key_is_no_recipient_and_is_not_shown(spoilt: Callable[[str], str]) -> None:
+    key = str(seal.throwaway()[0])
+    with pytest.raises(UsageError, match="private key: give its public half") as refused:
+        seal.recipient(spoilt(key))
+    assert key[15:20].lower() not in str(refused.value).lower()
