@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from drtool.cli._output import emit, output_option
+from drtool.cli._output import emit, output_option, visible
 from drtool.cli._progress import shown, size
 from drtool.cli._store import configured, store_options
 from drtool.cli._types import ANY_PATH
@@ -55,17 +57,27 @@ def command(root: Path, progress: bool, output: str, **options: Any) -> int:
     from drtool.commands.backup import backup
     from drtool.commands.fetch import shelf
 
-    with Outside(config) as outside:
-        held = shelf(config)
-        if not config.recipients:
-            click.echo("drtool: no recipient is configured: this backup is NOT encrypted", err=True)
-        with shown(progress) as listener:
-            result = backup(config, held, Root(root.resolve()), pinned=bool(given["etcd.endpoints"]), listener=listener)
-        outside.finished(result.record, stored=not result.spooled)
-    for line in (*_warnings(result), *([f"no metrics: {outside.unwritten}"] if outside.unwritten else [])):
-        click.echo(f"drtool: {line}", err=True)
+    outside = Outside(config)
+    try:
+        with outside:
+            held = shelf(config)
+            if not config.recipients:
+                click.echo("drtool: no recipient is configured: this backup is NOT encrypted", err=True)
+            with shown(progress) as listener:
+                pinned = bool(given["etcd.endpoints"])
+                result = backup(config, held, Root(root.resolve()), pinned=pinned, listener=listener)
+            outside.finished(result.record, stored=not result.spooled)
+        _say(_warnings(result))
+    finally:  # a run that fails is the one whose ping matters most, and keeps its exit status
+        with suppress(OSError):
+            _say(outside.troubles)
     emit(_data(result, bool(config.recipients)), output, lambda: _summary(result))
     return 0 if result.good else NOT_VERIFIED
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(f"drtool: {visible(line)}", err=True)
 
 
 def _warnings(result: Result) -> list[str]:

@@ -35,9 +35,9 @@ def show(output: str, **options: Any) -> None:
 @store_options
 @output_option
 def check(output: str, **options: Any) -> int:
-    """Try the configuration: keys, spool, and on the store every permission, deletion included.
+    """Try the configuration: keys, spool, metrics, and on the store every permission, deletion included.
 
-    Exit status 1: something a backup needs does not work.
+    No ping is sent: its host is only connected to. Exit status 1: something a backup needs does not work.
     """
     config = configured(options)
     from drtool.commands.trying import tried

@@ -1,4 +1,4 @@
-"""Tries a configuration before a backup depends on it: keys, spool, store."""
+"""Tries a configuration before a backup depends on it: keys, spool, ping, metrics, store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from drtool import config as configuration
+from drtool.commands import outside
 from drtool.commands.fetch import shelf
 from drtool.config import Config
 from drtool.core.errors import DrtoolError
@@ -26,6 +27,10 @@ def tried(config: Config) -> tuple[Trial, ...]:
     trials.append(_tried("identities and trusted keys", lambda: _keys(config)))
     if config.spool.directory:
         trials.append(_tried("spool", lambda: _spool(Path(config.spool.directory))))
+    if config.ping.url:
+        trials.append(_tried("ping: its host answers", lambda: _ping(config)))
+    if config.metrics_file:
+        trials.append(_tried("metrics file", lambda: _metrics(Path(config.metrics_file))))
     trials.append(Trial("retention" if config.retains else "retention: no rules, so `drtool backup` deletes nothing"))
     try:
         store = opening.bare(config, configuration.credentials())
@@ -67,6 +72,23 @@ def _spool(directory: Path) -> None:
     except OSError as wrong:
         raise DrtoolError(
             f"{directory} cannot be written: {wrong.strerror}", "set spool.directory to a place on this node's disk"
+        ) from wrong
+
+
+def _ping(config: Config) -> None:
+    if problem := outside.unreached(config.ping):
+        raise DrtoolError(problem, "without its pings nobody is told when backups stop: look at ping.url")
+
+
+def _metrics(path: Path) -> None:
+    try:
+        if path.exists() and not path.is_file():
+            raise DrtoolError(f"{path} is no regular file", "set metricsFile to a file that drtool may replace")
+        _writable(path.parent)
+    except OSError as wrong:
+        raise DrtoolError(
+            f"{path.parent} cannot be written: {wrong.strerror}",
+            "set metricsFile to a place in a directory that is there",
         ) from wrong
 
 

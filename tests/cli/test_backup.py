@@ -96,6 +96,15 @@ def test_what_latest_passes_over_is_told_by_every_command(at: Path, node: LiveNo
         assert "newer" not in done.stdout
 
 
+def test_a_ping_that_does_not_arrive_is_told_and_changes_nothing(at: Path, node: LiveNode) -> None:
+    lost = {"DRTOOL_PING_URL": "http://127.0.0.1:1/token"}
+    done = backed_up(at, node, "--recipient", RECIPIENT, **lost)
+    assert (done.returncode, done.stderr) == (0, "drtool: no ping: 127.0.0.1: Connection refused\n")
+    failed = backed_up(at, node, "--recipient", RECIPIENT, "--endpoint", "http://127.0.0.1:1", **lost)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("drtool: no ping: 127.0.0.1: Connection refused\ndrtool: ")
+
+
 def test_one_summary_line_and_a_clear_line_without_recipients(at: Path, node: LiveNode) -> None:
     done = backed_up(at, node)
     assert done.returncode == 0

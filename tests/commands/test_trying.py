@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from drtool.commands.trying import tried
-from drtool.config import Config, Spool
+from drtool.config import Config, Ping, Spool
 from tests.builders.nobody import as_nobody, reachable
 from tests.commands.backing import config_for
 
@@ -41,3 +41,16 @@ def test_a_spool_of_somebody_else() -> None:
         with as_nobody():
             found = problems(config)
     assert found["spool"] == f"{directory}/spool cannot be written: Permission denied"
+
+
+def test_ping_and_metrics_are_tried(tmp_path: Path) -> None:
+    config = replace(config_for(tmp_path), ping=Ping("http://127.0.0.1:1/secret"), metrics_file=f"{tmp_path}/no/m.prom")
+    assert problems(config) == {
+        "ping: its host answers": "127.0.0.1: Connection refused",
+        "metrics file": f"{tmp_path}/no cannot be written: No such file or directory",
+    }
+    before = sorted(tmp_path.iterdir())
+    config = replace(config, ping=Ping(), metrics_file=f"{tmp_path}/m.prom")
+    assert problems(config) == {}
+    assert sorted(tmp_path.iterdir()) == before
+    assert problems(replace(config, metrics_file=str(tmp_path))) == {"metrics file": f"{tmp_path} is no regular file"}
