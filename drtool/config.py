@@ -30,6 +30,13 @@ CREDENTIALS = (
     "the store's come from the usual AWS variables, AWS_..._FILE or systemd credentials, etcd's are a certificate"
 )
 OVERRIDES = "the environment or the options"
+OTHER_VARIABLES = {
+    "DRTOOL_CONFIG",
+    "DRTOOL_REHEARSAL",
+    "DRTOOL_REHEARSAL_ROOT",
+    "DRTOOL_REHEARSAL_STORE",
+    "DRTOOL_TRACEBACK",
+}
 PRIVATE = re.compile(r"AGE-SECRET-KEY-|age-secret-key-(pq-)?1[a-z0-9]{16}|-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 """A private key itself, where a public one or a file's name belongs; a file may well be named age-secret-key.txt."""
 
@@ -260,9 +267,19 @@ def _holds_secret(tree: dict[str, Any]) -> bool:
     return False
 
 
+def unknown_variables(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """DRTOOL_ names in the environment that nothing reads."""
+    known = OTHER_VARIABLES | {_variable(name) + ending for name, _ in _leaves(Config) for ending in ("", "_FILE")}
+    return tuple(name for name in environ if name.startswith("DRTOOL_") and name not in known)
+
+
+def _variable(name: str) -> str:
+    return "DRTOOL_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(".", "_").upper()
+
+
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object]]:
     for name, kind in _leaves(Config):
-        variable = "DRTOOL_" + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(".", "_").upper()
+        variable = _variable(name)
         text = environ.get(variable)
         if text is None and environ.get(f"{variable}_FILE"):
             text = _secret(Path(environ[f"{variable}_FILE"]))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from drtool.config import EXAMPLE, Config, credentials, load, seconds, shown
+from drtool.config import EXAMPLE, Config, credentials, load, seconds, shown, unknown_variables
 from drtool.core.errors import UsageError
 
 
@@ -175,6 +175,20 @@ def test_what_overrides_the_file_is_named_where_it_is_wrong(tmp_path: Path) -> N
     place = written(tmp_path, "store: {url: 'file:///mnt'}")
     with pytest.raises(UsageError, match=r"^the environment or the options: .*keepLast"):
         load(place, {"DRTOOL_RETENTION_KEEP_LAST": "many"})
+
+
+def test_variables_that_nothing_reads_are_known() -> None:
+    environment = {
+        "DRTOOL_STORE_URL": "",
+        "DRTOOL_STOER_URL": "",
+        "DRTOOL_RETENTION_KEEPLAST": "",
+        "DRTOOL_PING_URL_FILE": "",
+        "DRTOOL_CONFIG": "",
+        "DRTOOL_TRACEBACK": "",
+        "_DRTOOL_COMPLETE": "",
+        "PATH": "",
+    }
+    assert unknown_variables(environment) == ("DRTOOL_STOER_URL", "DRTOOL_RETENTION_KEEPLAST")
 
 
 def test_durations() -> None:

@@ -170,9 +170,12 @@ def test_the_configuration_is_shown_and_tried(at: Path) -> None:
     (at / "config.yaml").write_text(example.stdout)
     shown = drtool(at, "config", "show", "-o", "json", "--config", str(at / "config.yaml"))
     assert json.loads(shown.stdout)["store"]["url"] == (at / "store").as_uri()
-    tried = drtool(at, "config", "check", "-o", "json")
+    tried = drtool(at, "config", "check", "-o", "json", DRTOOL_RETENTION_KEEPLAST="9")
     assert tried.returncode == 0
     assert json.loads(tried.stdout)["good"]
+    assert json.loads(tried.stdout)["unknownVariables"] == ["DRTOOL_RETENTION_KEEPLAST"]
+    told = "drtool: DRTOOL_RETENTION_KEEPLAST in the environment is no setting of drtool: it does nothing\n"
+    assert tried.stderr == told
     (at / "store").rmdir()
     failed = drtool(at, "config", "check")
     assert failed.returncode == 1
