@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -44,6 +44,37 @@ class Keeps(Protocol):
     """A step that moves things aside says where they lie, given the plan's id: nothing on a node is deleted."""
 
     def kept(self, plan: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Files as they will be once the newer steps are taken back, by path: nothing of it is done yet.
+
+    A value is the path where those bytes lie now, or their sha256 in hex, or "" where there will be no file.
+    """
+
+    known: dict[str, str] = field(default_factory=dict)
+
+    def of(self, path: str) -> str:
+        return self.known.get(path, path)
+
+    def moves(self, path: str, to: str) -> None:
+        self.known[to] = self.of(path)
+        self.known[path] = ""
+
+    def becomes(self, path: str, digest: str) -> None:
+        self.known[path] = digest
+
+
+@runtime_checkable
+class Foresees(Protocol[Contra]):
+    """A step whose way back needs something that may be gone by then: all are asked before the first is taken back.
+
+    `foresee` raises Refused, naming what is gone or was changed, and else notes in `ahead` what its way back leaves.
+    It changes nothing on the host. `complete` where `apply` had come to its end: only then must all be there.
+    """
+
+    def foresee(self, host: Contra, ahead: Ahead, complete: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +195,28 @@ def _what(failure: Exception) -> str:
 
 
 def undo(plan: Plan[H], host: H, journal: Journal, tell: Tell = untold) -> None:
-    """Take back every step that may have left something, newest first. What a revert raises is passed on."""
+    """Take back every step that may have left something, newest first. What a revert raises is passed on.
+
+    Refused, before anything is touched or written to the journal, where a step knows that it cannot be taken back.
+    """
+    _foresee(plan, host, state(journal.marks()))
     for number in reversed(range(state(journal.marks()).touched)):
         _say(journal, tell, Mark(Event.UNDOING, number))
         plan.steps[number].revert(host)
         _say(journal, tell, Mark(Event.UNDONE, number))
+
+
+def _foresee(plan: Plan[H], host: H, now: State) -> None:
+    ahead = Ahead()
+    for number in reversed(range(now.touched)):
+        step = plan.steps[number]
+        if not isinstance(step, Foresees):
+            continue
+        try:
+            step.foresee(host, ahead, number < now.applied)
+        except Refused as why:
+            what = f"nothing was touched: step {number + 1} ({step.describe()}) cannot be taken back: {why.what}"
+            raise Refused(what, why.hint) from why
 
 
 def _say(journal: Journal, tell: Tell, mark: Mark) -> None:
@@ -180,7 +228,7 @@ def encode(plan: Plan[Any]) -> bytes:
     """The plan as JSON: each step with its class's name under "step"."""
     steps = [{"step": type(step).__name__, **msgspec.to_builtins(step)} for step in plan.steps]
     data = {"schemaVersion": SCHEMA_VERSION}
-    data |= {field.name: getattr(plan, field.name) for field in fields(plan)} | {"steps": steps}
+    data |= {one.name: getattr(plan, one.name) for one in fields(plan)} | {"steps": steps}
     return msgspec.json.format(msgspec.json.encode(data), indent=1)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from drtool.core.errors import DrtoolError, Refused
+from drtool.core.plan import Ahead
 from drtool.host.disk import Disk, directory, exists
 from drtool.host.root import Root
 
@@ -217,6 +218,16 @@ class Host:
         self.make_directories(str(PurePosixPath(copy).parent))
         self.replace(copy, self.read(path), self.mode(self.followed(path)))
 
+    def foresee_put_back(self, path: str, ahead: Ahead, complete: bool) -> None:
+        """Raises Refused where `put_back` will not know any more what was there; `complete` where `keep` was done."""
+        copy = self.aside + path
+        if self.exists(copy):
+            ahead.becomes(path, self.digest(copy))
+        elif self.remembered(_absent(path)) is not None:
+            ahead.becomes(path, "")
+        elif complete:
+            raise lost(copy)
+
     def put_back(self, path: str) -> None:
         """The contents and mode that `keep` found; a file that was not there then goes to this plan's directory."""
         copy = self.aside + path
@@ -230,9 +241,12 @@ class Host:
                 self.disk.remove_part(parent, name)
 
     def put_back_over_link(self, path: str) -> None:
-        """The file that `keep` found where a link is now."""
+        """The file that `keep` found where a link is now; the link goes where there was none."""
         copy = self.aside + path
-        if self.exists(copy):
+        if self.remembered(_absent(path)) is not None:
+            if self.link_target(path):
+                self.remove_link(path)
+        elif self.exists(copy):
             with self._in(path) as (parent, name):
                 owner = (os.geteuid(), os.getegid())
                 self.disk.create(parent, self._part(name), self.read(copy), self.mode(copy), owner)
@@ -240,13 +254,17 @@ class Host:
 
     def remember(self, name: str, data: bytes) -> None:
         """Keep what is in no file (an object of the API, say) in this plan's own directory; the first one stays."""
-        place = f"{self.aside}/remembered/{name}"
+        place = self.memory(name)
         if not self.exists(place):
             self.make_directories(str(PurePosixPath(place).parent))
             self.replace(place, data)
 
+    def memory(self, name: str) -> str:
+        """Where `remember` keeps it."""
+        return f"{self.aside}/remembered/{name}"
+
     def remembered(self, name: str) -> bytes | None:
-        place = f"{self.aside}/remembered/{name}"
+        place = self.memory(name)
         return self.read(place) if self.exists(place) else None
 
     def newest(self, name: str) -> str:
@@ -267,6 +285,11 @@ class Host:
             if self.clock.now() >= end:
                 raise TimedOut(f"{what}: after {seconds:.0f} s {missing}", hint)
             self.clock.sleep(0.5)
+
+
+def lost(path: str) -> Refused:
+    """For what a plan put aside and somebody took away since."""
+    return Refused(f"{path} is gone", "put it back in that place, or leave the plan as it stands")
 
 
 def _absent(path: str) -> str:

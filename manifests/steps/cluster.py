@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from drtool.core.errors import Refused
-from drtool.host.machine import Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import Host, lost
 from manifests.api import Api, ApiRefused, ApiSilent, identity, serves
 from manifests.editing import changed, edit, rewritten
 
@@ -67,11 +68,11 @@ class RewriteConfigMap:
         api = Api(self.server, identity(host))
         for attempt in range(ATTEMPTS):
             found = api.get(self._path)
-            if found is None:
-                return
-            data: dict[str, str] = found.get("data") or {}
+            data: dict[str, str] = (found or {}).get("data") or {}
             wanted = {key: self._rewritten(key, text) for key, text in data.items()}
-            if wanted == data:
+            if found is None or wanted == data:
+                if host.remembered(self._memory) is None:
+                    host.remember(self._left, b"")
                 return
             host.remember(self._memory, json.dumps(data).encode())
             try:
@@ -101,6 +102,15 @@ class RewriteConfigMap:
             elif data.get(key) != text:
                 raise Refused(f"ConfigMap {self.namespace}/{self.name}: {key} was changed by someone else meanwhile")
         api.put(self._path, {**found, "data": data})
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        if complete and host.remembered(self._memory) is None and host.remembered(self._left) is None:
+            raise lost(host.memory(self._memory))
+
+    @property
+    def _left(self) -> str:
+        """Made where there was nothing to change."""
+        return f"left-{self._memory}"
 
     @property
     def _path(self) -> str:

@@ -9,7 +9,8 @@ from difflib import unified_diff
 from pathlib import PurePosixPath
 
 from drtool.core.errors import Refused
-from drtool.host.machine import Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import Host, lost
 from manifests.editing import Change, Edit, changed, edit, reverse
 
 SHOWN = 90
@@ -38,6 +39,20 @@ class EditFile:
         if host.remembered(self._memory) is not None:
             self._turn(host, self.after, self.before, reverse(self.changes))
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        if host.remembered(self._memory) is None:
+            if complete and host.remembered(self._found) is None:
+                raise lost(host.memory(self._memory))
+            return
+        if not will_exist(host, ahead, self.path):
+            raise lost(self.path)
+        if will_be(host, ahead, self.path) not in {self.before, self.after}:
+            raise Refused(
+                f"{self.path} was changed by someone else meanwhile",
+                "take that change out again, or leave the plan as it stands",
+            )
+        ahead.becomes(self.path, self.before)
+
     def diff(self, data: bytes) -> tuple[str, ...]:
         """The lines that it changes, and no others (they may hold keys), as `diff -U0` has them.
 
@@ -56,11 +71,18 @@ class EditFile:
         """Made before the first write: without it the file is none of this step's."""
         return f"edited{self.path.replace('/', '_')}-{self.after[:12]}"
 
+    @property
+    def _found(self) -> str:
+        """Made where someone had made this very edit before: it is none of this step's, and stays."""
+        return f"found{self._memory.removeprefix('edited')}"
+
     def _turn(self, host: Host, old: str, new: str, changes: tuple[Change, ...]) -> None:
         host.sweep(self.path)
         data = host.read(self.path)
         found = hashlib.sha256(data).hexdigest()
         if found == new:
+            if new == self.after and host.remembered(self._memory) is None:
+                host.remember(self._found, b"")
             return
         if found != old:
             raise Refused(f"{self.path} was changed by someone else meanwhile", "look at it, then make the plan again")
@@ -108,6 +130,9 @@ class ParkFile:
     def revert(self, host: Host) -> None:
         move_back(host, self.path, self.to)
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        foresee_move(host, ahead, self.to, self.path, complete)
+
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.to,)
 
@@ -127,6 +152,28 @@ def move_back(host: Host, path: str, to: str) -> None:
     if host.exists(to):
         host.move(to, path)
     host.remove_empty(str(PurePosixPath(to).parent))
+
+
+def foresee_move(host: Host, ahead: Ahead, path: str, to: str, complete: bool) -> None:
+    """Whether what lies at `path` can return to `to`, unless it did already. Raises Refused."""
+    here, there = will_exist(host, ahead, path), will_exist(host, ahead, to)
+    if here and there:
+        raise Refused(f"{path} cannot return: there is another {to}", f"move that {to} away first")
+    if complete and not here and not there:
+        raise lost(path)
+    if here:
+        ahead.moves(path, to)
+
+
+def will_exist(host: Host, ahead: Ahead, path: str) -> bool:
+    place = ahead.of(path)
+    return host.exists(place) if place.startswith("/") else bool(place)
+
+
+def will_be(host: Host, ahead: Ahead, path: str) -> str:
+    """The sha256 in hex of what will be there."""
+    place = ahead.of(path)
+    return host.digest(place) if place.startswith("/") else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +207,7 @@ class PointLink:
         return f"point {self.path} to {self.target}" + (f" instead of {self.before}" if self.before else "")
 
     def apply(self, host: Host) -> None:
-        if not self.before and host.exists(self.path) and not host.link_target(self.path):
+        if not self.before and not (host.exists(self.path) and host.link_target(self.path)):
             host.keep(self.path)
         host.link(self.path, self.target)
 
@@ -169,3 +216,7 @@ class PointLink:
             host.link(self.path, self.before)
         else:
             host.put_back_over_link(self.path)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        if not self.before:
+            host.foresee_put_back(self.path, ahead, complete)

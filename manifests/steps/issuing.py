@@ -11,10 +11,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from drtool.core.errors import Refused
-from drtool.host.machine import Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import Host, lost
 from manifests.editing import Edit, Set, changed, edit
 from manifests.pki.certificates import UNREADABLE
 from manifests.pki.issuing import Issued, PrivateKey, issue, load_private, new_key, private_pem, request
+
+LINK = "kubelet-link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,10 @@ class IssueCertificate:
         host.put_back(self.key)
         host.put_back(self.path)
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        host.foresee_put_back(self.key, ahead, complete)
+        host.foresee_put_back(self.path, ahead, complete)
+
 
 @dataclass(frozen=True, slots=True)
 class RequestCertificate:
@@ -99,6 +106,10 @@ class RequestCertificate:
     def revert(self, host: Host) -> None:
         host.put_back(self.key)
         host.put_back(self.path)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        host.foresee_put_back(self.key, ahead, complete)
+        host.foresee_put_back(self.path, ahead, complete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,9 @@ class IssueKubeconfig:
     def revert(self, host: Host) -> None:
         host.put_back(self.path)
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        host.foresee_put_back(self.path, ahead, complete)
+
 
 @dataclass(frozen=True, slots=True)
 class IssueKubeletClient:
@@ -150,23 +164,31 @@ class IssueKubeletClient:
 
     def apply(self, host: Host) -> None:
         signer = self.signer.load(host)
-        if host.remembered("kubelet-link") is None:
+        if host.remembered(LINK) is None:
             target = host.link_target(self.link)
-            if not target and host.exists(self.link):
+            if not target:
                 host.keep(self.link)
-            host.remember("kubelet-link", target.encode())
+            host.remember(LINK, target.encode())
         host.keep(self.file)
         issued = _issue(host, signer, self.subject, new_key(_algorithm(signer)))
         host.replace(self.file, issued.certificate_pem + issued.key_pem, 0o600)
         host.link(self.link, self.file)
 
     def revert(self, host: Host) -> None:
-        target = host.remembered("kubelet-link")
+        target = host.remembered(LINK)
         if target:
             host.link(self.link, target.decode())
         elif target is not None:
             host.put_back_over_link(self.link)
         host.put_back(self.file)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        target = host.remembered(LINK)
+        if target is None and complete:
+            raise lost(host.memory(LINK))
+        if target == b"":
+            host.foresee_put_back(self.link, ahead, complete)
+        host.foresee_put_back(self.file, ahead, complete)
 
 
 def _issue(host: Host, signer: Issued, subject: Subject, key: PrivateKey) -> Issued:

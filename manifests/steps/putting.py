@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from drtool.core.errors import Refused
-from drtool.host.machine import STATE, Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import STATE, Host, lost
 from manifests.steps.running import Program, let_start, prove_stopped
 
 
@@ -56,6 +57,12 @@ class PutFile:
         for parent in reversed(json.loads(host.remembered(self._parents) or b"[]")):
             host.remove_empty(parent)
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        if not self.link:
+            host.foresee_put_back(self.path, ahead, complete)
+        elif complete and host.remembered(self._made) is None:
+            raise lost(host.memory(self._made))
+
     def _ours(self, host: Host) -> bool:
         if self.link:
             return host.link_target(self.path) == self.link
@@ -92,3 +99,6 @@ class PutStaticPod:
     def revert(self, host: Host) -> None:
         self.file.revert(host)
         prove_stopped(host, self.program)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        self.file.foresee(host, ahead, complete)

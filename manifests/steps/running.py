@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from drtool.core.errors import DrtoolError
+from drtool.core.plan import Ahead
 from drtool.host.machine import Host
-from manifests.steps.files import move_back, move_once
+from manifests.steps.files import foresee_move, move_back, move_once
 
 GRACE = {"etcd": 30}
 SHORT_GRACE = 5  # what a hard end costs the others is nothing: they keep no state
@@ -114,6 +115,9 @@ class ParkStaticPod:
         if parked:
             let_start(host, self.program)
 
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:
+        foresee_move(host, ahead, self.to, self.path, complete)
+
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.to,)
 
@@ -137,6 +141,9 @@ class UnparkStaticPod:
     def revert(self, host: Host) -> None:
         move_once(host, self.path, self.to)
         prove_stopped(host, self.program)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        foresee_move(host, ahead, self.path, self.to, complete=True)
 
 
 @dataclass(frozen=True, slots=True)

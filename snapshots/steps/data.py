@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from drtool.core.errors import DrtoolError, Refused
-from drtool.host.machine import Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import Host, lost
 
 if TYPE_CHECKING:
     from snapshots.etcd import Etcd, EtcdAccess
@@ -97,14 +98,18 @@ class SwapDataDir:
             if host.remembered(self._memory) and host.exists(member) and not host.exists(old):
                 host.move(member, old)
         elif host.exists(new):
+            host.remember(self._memory, b"had a member" if host.exists(member) or host.exists(old) else b"")
             if host.exists(member):
                 host.move(member, old)
             host.move(new, member)
         elif not host.exists(member):
             raise Refused(f"{new} is gone, and so is {member}", f"look for them below {self.data_dir}")
+        elif host.remembered(self._memory) is None:
+            raise Refused(f"{new} is gone, and was never put in the place of {member}", "make the plan again")
 
     def revert(self, host: Host) -> None:
         member, new, old = self._places()
+        self._refuse_lost(host, complete=False)
         if self._replaced(host, new, old) and host.exists(member):
             host.make_directories(self.prepared)
             host.move(member, new)
@@ -114,10 +119,25 @@ class SwapDataDir:
 
     def _replaced(self, host: Host, new: str, old: str) -> bool:
         """Whether the member that is there now is not the one from before."""
-        if not self.emptied:
-            return not host.exists(new)
+        if host.exists(old):
+            return self.emptied or not host.exists(new)
+        return host.remembered(self._memory) == b"" and not host.exists(new)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        self._refuse_lost(host, complete)
+
+    def _refuse_lost(self, host: Host, complete: bool) -> None:
+        """The member from before was moved aside, and is not there any more: taking out the new one would leave none.
+
+        Where `apply` or `revert` did not come to its end, the old one may be in its place still, or again.
+        """
+        member, new, old = self._places()
         memory = host.remembered(self._memory)
-        return host.exists(old) if memory else memory is not None and not host.exists(new)
+        if host.exists(old) or memory == b"":
+            return
+        swapped = memory is not None and not self.emptied and not host.exists(new)
+        if complete or swapped or (memory is not None and not host.exists(member)):
+            raise lost(old)
 
     def kept(self, _: str) -> tuple[str, ...]:
         return (self.aside, self.prepared)
@@ -127,6 +147,7 @@ class SwapDataDir:
 
     @property
     def _memory(self) -> str:
+        """Whether there was a member; made before the first rename."""
         return f"emptied{self.data_dir.replace('/', '_')}"
 
 

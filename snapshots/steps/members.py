@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drtool.core.errors import DrtoolError, Refused
-from drtool.host.machine import Host
+from drtool.core.plan import Ahead
+from drtool.host.machine import Host, lost
 from snapshots.steps.data import Access
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class UpdateMember:
     def revert(self, host: Host) -> None:
         if host.remembered(self._memory) is not None:
             self._turn(host, self.new, self.old)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        if complete and host.remembered(self._memory) is None:
+            raise lost(host.memory(self._memory))
 
     @property
     def _memory(self) -> str:
@@ -75,6 +80,10 @@ class AddMember:
     def revert(self, host: Host) -> None:
         if host.remembered(self._memory) is not None:
             self.access.ask(host, lambda etcd: remove(etcd, self.peer_urls))
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        if complete and host.remembered(self._memory) is None:
+            raise lost(host.memory(self._memory))
 
     @property
     def _memory(self) -> str:
@@ -140,7 +149,13 @@ class RemoveMember:
 
     def revert(self, host: Host) -> None:
         """etcd bans a removed id for good: old data under it never starts again."""
-        if host.remembered(f"etcd-removed-{self.id}") is not None:
+        self._refuse(host.remembered(f"etcd-removed-{self.id}") is not None)
+
+    def foresee(self, host: Host, ahead: Ahead, complete: bool) -> None:  # noqa: ARG002 - a step's signature
+        self._refuse(complete or host.remembered(f"etcd-removed-{self.id}") is not None)
+
+    def _refuse(self, removed: bool) -> None:
+        if removed:
             raise Refused(
                 f"etcd's member {self.name or self.id} was removed, and a removed one cannot return with its old data",
                 "go on instead: drtool resume; or join it empty: drtool restore --node --join URL",

@@ -17,7 +17,8 @@ from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
 from drtool.host.root import Root
 from drtool.plans.site import Draft
-from manifests.steps.files import ChangeMode, ParkFile
+from manifests.editing import Set
+from manifests.steps.files import ChangeMode, ParkFile, edit_yaml
 
 DAY = datetime(2026, 11, 30, tzinfo=UTC)
 
@@ -53,6 +54,25 @@ def test_plans_are_carried_out_and_taken_back_newest_first(tmp_path: Path) -> No
     assert [found.state.phase for found in carrying.history(root)] == [Phase.TAKEN_BACK] * 2
     with pytest.raises(NotFound, match="no plan unfinished or done"):
         carrying.undo(root, "")
+
+
+def test_an_undo_that_is_refused_leaves_the_plan_done(tmp_path: Path) -> None:
+    """Else it would be unfinished, and no other plan could begin."""
+    root, one = Root(tmp_path), plan(1, tmp_path)
+    (tmp_path / "f.yaml").write_bytes(b"a: x\n")
+    edits = edit_yaml("/f.yaml", b"a: x\n", (Set(("a",), "z"),))
+    carrying.start(root, Plan(one.id, "", "lab", (*edits, *one.steps)))
+    (tmp_path / "f.yaml").write_bytes(b"a: z\n# by hand\n")
+    with pytest.raises(Refused, match=r"nothing was touched: step 1 .*/f.yaml was changed by someone else"):
+        carrying.undo(root, "")
+    assert not (tmp_path / "etc/1").exists()
+    assert [found.state.phase for found in carrying.history(root)] == [Phase.DONE]
+    carrying.start(root, plan(2, tmp_path))
+    carrying.undo(root, "")
+    (tmp_path / "f.yaml").write_bytes(b"a: z\n")
+    carrying.undo(root, "")
+    assert (tmp_path / "f.yaml").read_bytes() == b"a: x\n"
+    assert (tmp_path / "etc/1").exists()
 
 
 def test_no_other_plan_begins_while_one_is_unfinished(tmp_path: Path) -> None:

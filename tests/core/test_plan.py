@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drtool.core.errors import HalfDone, Refused, TakenBack, Unsound
-from drtool.core.plan import Event, Mark, Phase, Plan, carry_out, decode, encode, state, undo
+from drtool.core.plan import Ahead, Event, Mark, Phase, Plan, carry_out, decode, encode, state, undo
 
 
 @dataclass
@@ -99,6 +99,52 @@ def test_a_failing_revert_says_how_to_go_on() -> None:
     world.keeps = ""
     undo(PLAN, world, journal)
     assert world.present == []
+
+
+@dataclass(frozen=True)
+class Foreseeing(Put):
+    """Cannot be taken back once what it put is not there; the newest thing goes first."""
+
+    def foresee(self, host: World, ahead: Ahead, complete: bool) -> None:
+        if complete and self.name not in host.present:
+            raise Refused(f"{self.name} is gone", "put it back")
+        ahead.becomes(self.name, "")
+
+
+def test_all_steps_are_asked_before_the_first_is_taken_back() -> None:
+    plan: Plan[World] = Plan(PLAN.id, "", "lab", (Put("z"), Foreseeing("a"), Put("b")))
+    journal, world = Memory(), World()
+    carry_out(plan, world, journal)
+    world.present.remove("a")
+    before = list(journal.written)
+    with pytest.raises(Refused, match=r"nothing was touched: step 2 .put a. cannot be taken back: a is gone") as caught:
+        undo(plan, world, journal)
+    assert caught.value.hint == "put it back"
+    assert world.present == ["z", "b"]
+    assert journal.written == before
+    assert state(journal.marks()).phase is Phase.DONE
+    world.present.append("a")
+    undo(plan, world, journal)
+    assert world.present == []
+
+
+def test_a_step_that_was_not_complete_needs_nothing_put_aside() -> None:
+    plan: Plan[World] = Plan(PLAN.id, "", "lab", (Put("z"), Foreseeing("a")))
+    journal, world = Memory(), World(refuses="a")
+    with pytest.raises(TakenBack, match="a is not wanted"):
+        carry_out(plan, world, journal)
+    assert world.present == []
+
+
+def test_files_as_they_will_be() -> None:
+    ahead = Ahead()
+    assert ahead.of("/a") == "/a"
+    ahead.moves("/a", "/b")
+    ahead.moves("/b", "/c")
+    assert [ahead.of(path) for path in ("/a", "/b", "/c")] == ["", "", "/a"]
+    ahead.becomes("/c", "0f")
+    ahead.moves("/c", "/a")
+    assert ahead.of("/a") == "0f"
 
 
 def test_an_interrupt_leaves_the_plan_to_be_resumed() -> None:

@@ -1,4 +1,7 @@
-"""The process is killed at every instant of a plan, then resumed or taken back: the tree is as before or as after."""
+"""The process is killed at every instant of a plan, then resumed or taken back: the tree is as before or as after.
+
+And each thing that a plan put aside is lost in turn: then it is taken back whole, or nothing is touched.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from drtool.core.plan import Phase, Plan, carry_out, encode, state, undo
+from drtool.core.errors import Refused
+from drtool.core.plan import Keeps, Phase, Plan, carry_out, encode, state, undo
 from drtool.host.disk import Disk
 from drtool.host.journal import DiskJournal
 from drtool.host.machine import Host
@@ -215,3 +220,27 @@ def test_killed_on_the_way_back_then_carried_out_again(matrix: Matrix) -> None:
         assert killed(lambda: run(root, matrix.plan, DyingDisk(instant), back=True))  # noqa: B023 - runs at once
         run(root, matrix.plan, Disk())
         assert tree(root) == matrix.after, f"killed at instant {instant}"
+
+
+def put_aside(root: Path, plan: Plan[Host]) -> list[Path]:
+    """Each thing that the plan keeps on the node, and the directory of it all."""
+    aside = root / f"var/lib/drtool/plans/{PLAN}/aside"
+    kept = [root / path.lstrip("/") for step in plan.steps if isinstance(step, Keeps) for path in step.kept(PLAN)]
+    return [
+        path for path in (*kept, aside, *aside.rglob("*")) if path.is_file() or (path.is_dir() and any(path.iterdir()))
+    ]
+
+
+def test_what_was_put_aside_is_lost_then_nothing_is_touched_or_all_is_taken_back(matrix: Matrix) -> None:
+    lost = [path.relative_to(matrix.applied) for path in put_aside(matrix.applied, matrix.plan)]
+    refused = 0
+    for path in lost:
+        root = matrix.fresh("work", matrix.applied)
+        shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
+        found = tree(root)
+        with suppress(Refused):
+            run(root, matrix.plan, Disk(), back=True)
+        done = state(DiskJournal(Root(root), PLAN).marks()).phase is Phase.DONE
+        assert tree(root) == (found if done else matrix.before), path
+        refused += done
+    assert refused

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from drtool.core.errors import Refused
+from drtool.core.plan import Ahead
 from drtool.host.machine import Host, TimedOut
 from manifests.api import Api, ApiSilent, identity, serves
 from manifests.kubeadm import Design, lay
@@ -88,6 +91,20 @@ def test_a_conflict_is_tried_again(running: FakeApiserver, host: Host) -> None:
     rewrite(running).apply(host)
     (found,) = running.objects.values()
     assert "192.0.2.120:6443" in found["data"]["ClusterConfiguration"]
+
+
+def test_a_config_map_that_cannot_be_put_back_is_told_beforehand(running: FakeApiserver, host: Host) -> None:
+    running.configmap("kube-system", "kubeadm-config", ClusterConfiguration=KUBEADM)
+    there, absent = rewrite(running), replace(rewrite(running), name="nothing")
+    for step in (there, absent):
+        step.apply(host)
+        step.apply(host)
+        step.foresee(host, Ahead(), complete=True)
+    shutil.rmtree(host.root.directory / host.aside.lstrip("/"))
+    for step in (there, absent):
+        step.foresee(host, Ahead(), complete=False)
+        with pytest.raises(Refused, match=r"/remembered/kube-system-.* is gone"):
+            step.foresee(host, Ahead(), complete=True)
 
 
 def test_an_absent_config_map_stays_absent(running: FakeApiserver, host: Host) -> None:

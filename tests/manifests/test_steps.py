@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from drtool.core.errors import Refused
+from drtool.core.plan import Ahead
 from manifests.editing import Set
 from manifests.steps.files import ChangeMode, ParkFile, PointLink, edit_yaml
 from tests.fakes.host import rooted
@@ -56,6 +58,62 @@ def test_what_was_edited_after_this_step_is_not_put_back_over(tmp_path: Path) ->
     assert file.read_bytes().endswith(b"c: 1\n")
 
 
+def test_it_is_told_beforehand_that_an_edit_cannot_be_taken_back(tmp_path: Path) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_bytes(DATA)
+    (step,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    host = rooted(tmp_path)
+    step.foresee(host, Ahead(), complete=False)
+    step.apply(host)
+    ahead = Ahead()
+    step.foresee(host, ahead, complete=True)
+    assert ahead.of("/f.yaml") == step.before
+    file.write_bytes(file.read_bytes() + b"c: 1\n")
+    with pytest.raises(Refused, match=r"/f[.]yaml was changed by someone else"):
+        step.foresee(host, Ahead(), complete=True)
+    file.unlink()
+    with pytest.raises(Refused, match=r"/f[.]yaml is gone"):
+        step.foresee(host, Ahead(), complete=True)
+    shutil.rmtree(tmp_path / host.aside.lstrip("/"))
+    with pytest.raises(Refused, match=r"/aside/remembered/edited_f[.]yaml-[0-9a-f]* is gone"):
+        step.foresee(host, Ahead(), complete=True)
+
+
+def test_two_edits_of_one_file_are_foreseen_newest_first(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_bytes(DATA)
+    (one,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    (two,) = edit_yaml("/f.yaml", DATA.replace(b"x", b"z"), (Set(("b",), "w"),))
+    park, host, ahead = ParkFile("/f.yaml", "/parked/f.yaml"), rooted(tmp_path), Ahead()
+    for step in (one, two, park):
+        step.apply(host)
+    for step in (park, two, one):
+        step.foresee(host, ahead, complete=True)
+    assert ahead.of("/f.yaml") == one.before
+
+
+def test_an_edit_that_someone_made_before_is_none_of_the_steps(tmp_path: Path) -> None:
+    (step,) = edit_yaml("/f.yaml", DATA, (Set(("a",), "z"),))
+    edited = DATA.replace(b"x", b"z")
+    (tmp_path / "f.yaml").write_bytes(edited)
+    host = rooted(tmp_path)
+    step.apply(host)
+    step.foresee(host, Ahead(), complete=True)
+    step.revert(host)
+    assert (tmp_path / "f.yaml").read_bytes() == edited
+
+
+def test_it_is_told_beforehand_that_a_parked_file_cannot_return(tmp_path: Path) -> None:
+    step, host = ParkFile("/a", "/parked/a"), rooted(tmp_path)
+    step.foresee(host, Ahead(), complete=False)
+    with pytest.raises(Refused, match="/parked/a is gone"):
+        step.foresee(host, Ahead(), complete=True)
+    (tmp_path / "a").write_text("1")
+    step.apply(host)
+    (tmp_path / "a").write_text("2")
+    with pytest.raises(Refused, match="/parked/a cannot return: there is another /a"):
+        step.foresee(host, Ahead(), complete=True)
+
+
 def test_nothing_to_change_is_no_step() -> None:
     assert edit_yaml("/f.yaml", DATA, (Set(("a",), "x"),)) == ()
 
@@ -103,5 +161,6 @@ def test_a_link_is_pointed_elsewhere_and_back(plain: bool, tmp_path: Path) -> No
     step.apply(host)
     step.apply(host)
     assert str(link.readlink()) == "/new"
+    step.foresee(host, Ahead(), complete=True)
     step.revert(host)
     assert (link.read_text() == "a plain file") if plain else (str(link.readlink()) == "/old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from drtool.core.errors import Refused
+from drtool.core.plan import Ahead
 from drtool.host.machine import Host, TimedOut
 from snapshots import scratch
 from snapshots.etcd import Etcd, EtcdAccess, EtcdRefused
@@ -53,6 +55,18 @@ def test_a_members_url_is_updated_and_put_back(etcd: scratch.Running, host: Host
     assert members(etcd) == [NEW]
     step.revert(host)
     assert members(etcd) == [old]
+
+
+def test_member_steps_tell_beforehand_that_what_they_remember_is_gone(host: Host) -> None:
+    nowhere = Access(("http://127.0.0.1:1",))
+    for step in (UpdateMember(nowhere, "x", NEW, NEW), AddMember(nowhere, "x", NEW)):
+        step.foresee(host, Ahead(), complete=False)
+        with pytest.raises(Refused, match=r"/remembered/etcd-.*x is gone"):
+            step.foresee(host, Ahead(), complete=True)
+    removed = RemoveMember(nowhere, "1f", "x", NEW)
+    removed.foresee(host, Ahead(), complete=False)
+    with pytest.raises(Refused, match="cannot return"):
+        removed.foresee(host, Ahead(), complete=True)
 
 
 def test_a_member_that_is_not_in_the_list_is_named(etcd: scratch.Running, host: Host) -> None:
@@ -130,5 +144,42 @@ def test_an_emptied_directory_takes_its_old_member_back(host: Host) -> None:
 
 def test_a_lost_prepared_directory_is_refused(host: Host) -> None:
     (host.root.directory / "etcd").mkdir()
+    step = SwapDataDir("/etcd", "/etcd/.x/new", "/etcd/.x/old")
     with pytest.raises(Refused, match="is gone, and so is"):
-        SwapDataDir("/etcd", "/etcd/.x/new", "/etcd/.x/old").apply(host)
+        step.apply(host)
+    (host.root.directory / "etcd/member").mkdir()
+    with pytest.raises(Refused, match="is gone, and was never put in the place of /etcd/member"):
+        step.apply(host)
+    step.revert(host)
+    assert (host.root.directory / "etcd/member").exists()
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_swap_whose_old_member_is_gone_is_not_taken_back(emptied: bool, host: Host) -> None:
+    """Else the new member is taken out and nothing put in: an empty cluster."""
+    root = host.root.directory
+    (root / "etcd/member").mkdir(parents=True)
+    (root / "etcd/.x/new/member").mkdir(parents=True)
+    step = SwapDataDir("/etcd", "/etcd/.x/new", "/etcd/.x/old", emptied)
+    step.foresee(host, Ahead(), complete=False)
+    step.apply(host)
+    (root / "etcd/member").mkdir(exist_ok=True)
+    step.foresee(host, Ahead(), complete=True)
+    shutil.rmtree(root / "etcd/.x/old")
+    with pytest.raises(Refused, match=r"/etcd/[.]x/old/member is gone"):
+        step.foresee(host, Ahead(), complete=True)
+    if not emptied:
+        with pytest.raises(Refused, match=r"/etcd/[.]x/old/member is gone"):
+            step.revert(host)
+    assert (root / "etcd/member").exists()
+
+
+def test_a_swap_where_there_was_no_member_needs_none_to_be_taken_back(host: Host) -> None:
+    root = host.root.directory
+    (root / "etcd/.x/new/member").mkdir(parents=True)
+    step = SwapDataDir("/etcd", "/etcd/.x/new", "/etcd/.x/old")
+    step.apply(host)
+    step.foresee(host, Ahead(), complete=True)
+    step.revert(host)
+    assert not (root / "etcd/member").exists()
+    assert (root / "etcd/.x/new/member").exists()
