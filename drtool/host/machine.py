@@ -243,6 +243,8 @@ class Host:
     def put_back_over_link(self, path: str) -> None:
         """The file that `keep` found where a link is now; the link goes where there was none."""
         copy = self.aside + path
+        with self._in(path) as (parent, name):
+            self.disk.remove_part(parent, self._part(name))
         if self.remembered(_absent(path)) is not None:
             if self.link_target(path):
                 self.remove_link(path)

@@ -25,7 +25,7 @@ from drtool.host.root import Root
 from manifests.editing import Remove, Set, edit
 from manifests.pki.certificates import read_pem
 from manifests.pki.issuing import issue, issue_authority, new_key
-from manifests.steps.files import ChangeMode, ParkFile, edit_file
+from manifests.steps.files import ChangeMode, ParkFile, PointLink, edit_file
 from manifests.steps.issuing import IssueCertificate, IssueKubeletClient, Signer, Subject
 from manifests.steps.running import ParkStaticPod, Program, UnparkStaticPod
 from snapshots.steps.data import SwapDataDir
@@ -89,6 +89,7 @@ def node(root: Path) -> None:
         (pki / f"{name}.crt").write_bytes(issued.certificate_pem)
         (pki / f"{name}.key").write_bytes(issued.key_pem)
     (kubelet / "kubelet-client-old.pem").write_bytes(leaf.certificate_pem + leaf.key_pem)
+    (kubelet / "plain.pem").write_bytes(leaf.certificate_pem)
     (kubelet / "kubelet-client-current.pem").symlink_to("/var/lib/kubelet/pki/kubelet-client-old.pem")
 
 
@@ -99,6 +100,7 @@ def file_plan(_: Path) -> Plan[Host]:
         *edit_file(path, MANIFEST, changes),
         ParkFile(stray, f"/etc/kubernetes/drtool-{PLAN}/stray.yaml.bak"),
         ChangeMode("/etc/hosts", 0o644, 0o600),
+        PointLink("/var/lib/kubelet/pki/plain.pem", "", "/var/lib/kubelet/pki/kubelet-client-old.pem"),
     )
     return Plan(PLAN, "files", "lab", steps)
 
