@@ -76,19 +76,31 @@ def refuse_elsewhere(plan: Plan[Host], answers: Answers) -> None:
         raise UsageError("the plan has no steps: there is nothing to carry out")
 
 
-def carry(plan: Plan[Host], answers: Answers, output: str, prepare: Callable[[], None] = lambda: None) -> None:
+def carry(
+    plan: Plan[Host],
+    answers: Answers,
+    output: str,
+    prepare: Callable[[], None] = carrying.nothing,
+    discard: Callable[[], None] = carrying.nothing,
+) -> None:
     """Print, ask, `prepare` what touches nothing yet, carry out, and tell how long each part took."""
-    plan = carrying.fitted(Root(answers.root), plan)
+    root = Root(answers.root)
+    plan = carrying.fitted(root, plan)
     if output == "table":
         click.echo(as_text(plan, ""))
     if not answers.yes:
         agree(plan)
-    begun = time.monotonic()
-    prepare()
-    prepared = time.monotonic() - begun
-    with telling(plan, answers.progress) as tell:
-        carrying.start(Root(answers.root), plan, tell)
-    took = carrying.durations(Root(answers.root), plan.id)
+    prepared = 0.0
+
+    def timed() -> None:
+        nonlocal prepared
+        begun = time.monotonic()
+        prepare()
+        prepared = time.monotonic() - begun
+
+    with telling(root, plan, answers.progress) as tell:
+        carrying.start(root, plan, tell, timed, discard)
+    took = carrying.durations(root, plan.id)
     data = as_data(plan, str(Phase.DONE), took) | {"preparedSeconds": round(prepared, 3)}
     emit(data, output, lambda: _done(plan, prepared, took))
 
@@ -112,7 +124,7 @@ def agree(plan: Plan[Host]) -> None:
 
 
 @contextmanager
-def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]]:
+def telling(root: Root, plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]]:
     """Steps as they go, on stderr. A terminal that goes away does not stop the plan: it goes on, or can be resumed."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     lines = progress or sys.stderr.isatty()
@@ -133,6 +145,8 @@ def telling(plan: Plan[Host], progress: bool) -> Iterator[Callable[[Mark], None]
     try:
         yield tell
     except (KeyboardInterrupt, SystemExit, OSError):
+        if not carrying.unfinished(root, plan.id):
+            raise
         click.echo(f"\ndrtool: the plan {plan.id} is unfinished", err=True)
         click.echo(f"  drtool resume {plan.id} goes on with it, drtool undo {plan.id} takes it back", err=True)
         raise

@@ -48,7 +48,7 @@ def command(source: str, config: Config, output: str, options: dict[str, Any]) -
             made = restore_node.prepare(root, planned, asked.force, listener)
         click.echo(f"made and judged: {made.directory}, revision {made.revision}, bumped to {made.bumped}", err=True)
 
-    carry(planned.plan, answers, output, prepare)
+    carry(planned.plan, answers, output, prepare, lambda: restore_node.discard(root, planned))
 
 
 def again(source: str, **options: Any) -> str:

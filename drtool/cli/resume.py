@@ -25,6 +25,6 @@ def command(plan: str, progress: bool, root: Path, output: str) -> None:
     where = Root(root)
     scratch_marker.refuse_elsewhere(where)
     chosen = carrying.find(where, plan, Phase.UNFINISHED).plan
-    with telling(chosen, progress) as tell:
+    with telling(where, chosen, progress) as tell:
         carrying.resume(where, chosen.id, tell)
     emit(as_data(chosen, str(Phase.DONE)), output, lambda: f"done: {chosen.title}")

@@ -38,7 +38,7 @@ def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, out
     if not yes:
         click.echo(f"to be taken back, from the last step to the first:\n{as_text(chosen, '')}", err=True)
         agree(chosen)
-    with telling(chosen, progress) as tell:
+    with telling(where, chosen, progress) as tell:
         carrying.undo(where, chosen.id, tell)
     emit(as_data(chosen, str(Phase.TAKEN_BACK)), output, lambda: f"taken back: {chosen.title}")
 

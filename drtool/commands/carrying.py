@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,8 +82,21 @@ def _socket(root: Root) -> Path:
     return root.directory / next(there, SOCKETS[0]).lstrip("/")
 
 
-def start(root: Root, plan: Plan[Host], tell: Tell = untold) -> None:
-    """Carry out a plan that was printed and agreed to. Refuses while another one is unfinished."""
+def nothing() -> None:
+    """For plans that need nothing made beforehand."""
+
+
+def start(
+    root: Root,
+    plan: Plan[Host],
+    tell: Tell = untold,
+    prepare: Callable[[], None] = nothing,
+    discard: Callable[[], None] = nothing,
+) -> None:
+    """Carry out a plan that was printed and agreed to. Refuses while another one is unfinished.
+
+    `prepare` makes what the plan needs, once it may begin; `discard` removes it again where no step was begun.
+    """
     with lock(root):
         for other in history(root):
             if other.state.phase is Phase.UNFINISHED:
@@ -92,8 +105,19 @@ def start(root: Root, plan: Plan[Host], tell: Tell = untold) -> None:
                     f"drtool resume {other.plan.id} goes on with it, drtool undo {other.plan.id} takes it back",
                 )
         journal = DiskJournal(root, plan.id)
-        journal.start(encode(plan))
-        carry_out(plan, host(root, plan.id), journal, tell)
+        try:
+            prepare()
+            journal.start(encode(plan))
+            carry_out(plan, host(root, plan.id), journal, tell)
+        except BaseException:
+            if state(journal.marks()).phase is Phase.READY:
+                discard()
+            raise
+
+
+def unfinished(root: Root, plan: str) -> bool:
+    """Whether the journal of this plan has begun steps that are neither all done nor all taken back."""
+    return state(DiskJournal(root, plan).marks()).phase is Phase.UNFINISHED
 
 
 def resume(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:

@@ -25,6 +25,7 @@ from manifests.identity import cluster_name
 from manifests.network.addresses import address_of
 from manifests.node import PKI, Node, read
 from manifests.pod import image_tag
+from manifests.steps.putting import staged
 from snapshots import mvcc, versions
 from snapshots import restore as restoring
 from snapshots.bundle import Bundle
@@ -117,7 +118,7 @@ def prepare(root: Root, wanted: NodeRestore, force: bool = False, listener: List
     data_dir = site.data_dir(need_etcd(wanted.node))
     if root.read(data_dir, 0).kind == "absent":
         (root.directory / data_dir.lstrip("/")).mkdir(mode=0o700, parents=True)
-    target = root.locate(data_dir) / f".drtool-{wanted.plan.id}" / "new"
+    target = _own(root, wanted) / "new"
     target.parent.mkdir(mode=0o700)
     try:
         made = restoring.restore(pieces(wanted.source, listener), target, wanted.how, listener)
@@ -127,10 +128,22 @@ def prepare(root: Root, wanted: NodeRestore, force: bool = False, listener: List
         lay_ready(root, wanted.plan.id, wanted.lost.files)
         return made
     except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
-        with suppress(OSError):
-            target.parent.rmdir()
+        discard(root, wanted)
         raise
+
+
+def discard(root: Root, wanted: NodeRestore) -> None:
+    """Removes what `prepare` made: the cluster's data and keys in plain, which no plan that was begun knows of."""
+    ready = root.directory / staged(wanted.plan.id, "").lstrip("/")
+    with suppress(OSError):  # there may be no data directory yet
+        shutil.rmtree(_own(root, wanted), ignore_errors=True)
+    shutil.rmtree(ready, ignore_errors=True)
+    with suppress(OSError):  # the plan's own file may be there
+        ready.parent.rmdir()
+
+
+def _own(root: Root, wanted: NodeRestore) -> Path:
+    return root.locate(site.data_dir(need_etcd(wanted.node))) / f".drtool-{wanted.plan.id}"
 
 
 def judge(node: Node, index: Index) -> None:

@@ -85,6 +85,37 @@ def test_no_other_plan_begins_while_one_is_unfinished(tmp_path: Path) -> None:
     carrying.start(root, plan(2, tmp_path))
 
 
+def test_nothing_is_prepared_for_a_plan_that_may_not_begin(tmp_path: Path) -> None:
+    root, called = Root(tmp_path), list[str]()
+    killed = begun(tmp_path, 1)
+
+    def start(number: int) -> None:
+        prepare, discard = (lambda: called.append("prepared")), (lambda: called.append("discarded"))
+        carrying.start(root, plan(number, tmp_path), prepare=prepare, discard=discard)
+
+    with pytest.raises(Refused, match="is unfinished"):
+        start(2)
+    assert called == []
+    carrying.undo(root, killed.id)
+    start(3)
+    assert called == ["prepared"]
+
+
+def test_what_was_prepared_is_discarded_where_the_plan_does_not_begin(tmp_path: Path) -> None:
+    called: list[str] = []
+    (tmp_path / "var/lib/drtool").mkdir(parents=True)
+    (tmp_path / "var/lib/drtool/plans").write_text("in the way")
+    with pytest.raises(OSError, match="plans"):
+        carrying.start(
+            Root(tmp_path),
+            plan(1, tmp_path),
+            prepare=lambda: called.append("prepared"),
+            discard=lambda: called.append("discarded"),
+        )
+    assert called == ["prepared", "discarded"]
+    assert (tmp_path / "etc/1").exists()
+
+
 def test_a_killed_plan_can_be_taken_back_too(tmp_path: Path) -> None:
     root, killed = Root(tmp_path), begun(tmp_path, 1)
     carrying.undo(root, killed.id[:20])
@@ -145,7 +176,7 @@ root = Root(Path(sys.argv[1]))
 plan = Plan("20261130T080000Z-test-0a1b2c", "slow", "lab", (Slow(1), Slow(2), Slow(3)))
 journal = DiskJournal(root, plan.id)
 journal.start(encode(plan))
-with telling(plan, True) as tell:
+with telling(root, plan, True) as tell:
     carry_out(plan, None, journal, tell)
 print("done", flush=True)
 """

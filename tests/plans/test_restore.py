@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from drtool.host.machine import Container, Host
 from drtool.host.processes import Proc
 from drtool.host.root import Root
 from manifests.pki.issuing import issue_authority, new_key
-from snapshots import scratch
+from manifests.steps.putting import staged
+from snapshots import bundle, scratch
 from snapshots.etcd import Etcd
 from tests.builders.etcd_db import key_bucket, snapshot
 from tests.builders.live_node import LiveNode, live_node
@@ -188,6 +190,21 @@ def test_another_clusters_backup_is_refused_and_nothing_is_left(tree: Tree, tmp_
 def test_this_clusters_backup_is_taken(tree: Tree, tmp_path: Path) -> None:
     ca = tree.place("/etc/kubernetes/pki/ca.crt").read_bytes()
     prepared(tree, stored(tree, tmp_path / "own.db", (ROOT_CA, b"k8s\0" + ca)))
+
+
+def test_what_was_prepared_can_be_discarded(tree: Tree, tmp_path: Path) -> None:
+    file = stored(tree, tmp_path / "own.db", (b"/registry/a", b"b"))
+    before = sorted(tree.root.rglob("*"))
+    key = b"a key"
+    gone = bundle.File("/etc/kubernetes/gone.key", "0600", 0, 0, len(key), hashlib.sha256(key).hexdigest(), key)
+    planned = restore_node.planned(Root(tree.root), Wanted(str(file)), Config())
+    planned = replace(planned, lost=restore_node.Lost((gone,)))
+    restore_node.prepare(Root(tree.root), planned)
+    assert (tree.root / staged(planned.plan.id, gone.path)[1:]).read_bytes() == key
+    restore_node.discard(Root(tree.root), planned)
+    left = {str(path.relative_to(tree.root)) for path in {*tree.root.rglob("*")} - {*before}}
+    assert left <= {"var/lib/drtool", "var/lib/drtool/plans"}
+    restore_node.discard(Root(tree.root), planned)
 
 
 def test_secrets_of_an_unknown_key_are_refused(tree: Tree, tmp_path: Path) -> None:
