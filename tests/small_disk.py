@@ -1,4 +1,4 @@
-"""A file system that is full after a few bytes, for what must end well on a full disk."""
+"""A file system that is full after a few bytes or takes none, for what must end well on such a disk."""
 
 from __future__ import annotations
 
@@ -20,5 +20,18 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
         pytest.skip(f"no small file system can be mounted here: {mounted.stderr.strip()}")
     try:
         yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    """All below `place` as on a file system that the kernel made read-only. Skips where nothing can be mounted."""
+    mounted = subprocess.run(["mount", "--bind", place, place], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", place], check=True)
+        yield
     finally:
         subprocess.run(["umount", "--lazy", place], check=True)

@@ -5,7 +5,6 @@ Commands are imported only when they are called: `drtool check` must not pay for
 
 from __future__ import annotations
 
-import errno
 import gc
 import importlib
 import io
@@ -20,7 +19,7 @@ from typing import NoReturn
 import click
 
 from drtool.cli._output import nobody_reads, visible
-from drtool.core.errors import DrtoolError
+from drtool.core.errors import DrtoolError, what_to_do
 
 INTERRUPTED, TERMINATED = 130, 143
 STDERR = 2
@@ -108,18 +107,12 @@ def _run() -> int:
         return 1
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _say(f"{place}{error.strerror or error}", _what_to_do(error.errno), 1)
+        return _say(f"{place}{error.strerror or error}", what_to_do(error.errno), 1)
     except Exception as fault:  # a person in an outage is not shown a traceback
         if os.environ.get(TRACEBACK):
             raise
         return _say(f"a fault of drtool itself: {_where(fault)}", f"please report it; {TRACEBACK}=1 shows all of it", 1)
     return outcome if isinstance(outcome, int) else 0
-
-
-def _what_to_do(number: int | None) -> str:
-    if number in {errno.EACCES, errno.EPERM}:
-        return "" if os.geteuid() == 0 else "run drtool as root, or give this user the right to it"
-    return "free some space there, or name another place" if number in {errno.ENOSPC, errno.EDQUOT} else ""
 
 
 def _where(fault: Exception) -> str:

@@ -15,6 +15,8 @@ DrtoolError              1   failed
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import ClassVar
 
 
@@ -70,3 +72,12 @@ class TakenBack(DrtoolError):
 
 class HalfDone(DrtoolError):
     exit_status = 22
+
+
+def what_to_do(number: int | None) -> str:
+    """The hint for what the system refused, by its errno; "" where there is none."""
+    if number in {errno.EACCES, errno.EPERM}:
+        return "" if os.geteuid() == 0 else "run drtool as root, or give this user the right to it"
+    if number == errno.EROFS:
+        return "see why it is read-only (dmesg, findmnt), then mount it writable: mount -o remount,rw"
+    return "free some space there, or name another place" if number in {errno.ENOSPC, errno.EDQUOT} else ""

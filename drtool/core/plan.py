@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from drtool.core.errors import DrtoolError, HalfDone, Refused, TakenBack, Unsound
+from drtool.core.errors import DrtoolError, HalfDone, Refused, TakenBack, Unsound, what_to_do
 
 SCHEMA_VERSION = 1
 PLAN_ID = re.compile(r"\d{8}T\d{6}Z-[a-z-]+-[0-9a-f]{6}")
@@ -174,7 +174,7 @@ def carry_out(plan: Plan[H], host: H, journal: Journal, tell: Tell = untold) -> 
             _say(journal, tell, Mark(Event.FAILED, number, str(failure)))
             _take_back(plan, host, journal, tell, failure)
             what = f"step {number + 1} ({plan.steps[number].describe()}) failed and the plan was taken back"
-            raise TakenBack(f"{what}: {_what(failure)}", getattr(failure, "hint", "")) from failure
+            raise TakenBack(f"{what}: {_what(failure)}", _hint(failure)) from failure
         _say(journal, tell, Mark(Event.DONE, number))
     if state(journal.marks()).phase is not Phase.DONE:
         _say(journal, tell, Mark(Event.FINISHED))
@@ -185,13 +185,19 @@ def _take_back(plan: Plan[H], host: H, journal: Journal, tell: Tell, failure: Ex
         undo(plan, host, journal, tell)
     except Exception as second:  # noqa: BLE001 - whatever it was, both failures must be told
         raise HalfDone(
-            f"{_what(failure)}; taking the plan back then failed: {second}",
-            f"once that is put right: drtool undo {plan.id}",
+            f"{_what(failure)}; taking the plan back then failed: {_what(second)}",
+            "; ".join(filter(None, (_hint(second), f"once that is put right: drtool undo {plan.id}"))),
         ) from failure
 
 
 def _what(failure: Exception) -> str:
+    if isinstance(failure, OSError) and failure.strerror:
+        return f"{failure.filename}: {failure.strerror}" if failure.filename else failure.strerror
     return failure.what if isinstance(failure, DrtoolError) else f"{type(failure).__name__}: {failure}"
+
+
+def _hint(failure: Exception) -> str:
+    return what_to_do(failure.errno) if isinstance(failure, OSError) else str(getattr(failure, "hint", ""))
 
 
 def undo(plan: Plan[H], host: H, journal: Journal, tell: Tell = untold) -> None:

@@ -32,6 +32,18 @@ def directory(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """An OSError of the block says which file it is about: descriptors and bare names do not."""
+    try:
+        yield
+    except OSError as failed:
+        if not str(failed.filename or "").startswith("/"):
+            failed.filename = path
+            failed.filename2 = None
+        raise
+
+
 def exists(parent: int, name: str) -> bool:
     try:
         os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -100,6 +112,8 @@ class Disk:
 
     def remove_empty(self, parent: int, name: str) -> None:
         """A directory of our own, once nothing is in it; left alone otherwise."""
+        if not exists(parent, name):
+            return  # not asked to remove what is not there, a read-only file system does not refuse
         try:
             os.rmdir(name, dir_fd=parent)
         except FileNotFoundError:
@@ -115,6 +129,8 @@ class Disk:
 
     def remove_part(self, parent: int, name: str) -> None:
         """An unfinished file of our own; never anything else."""
+        if not exists(parent, name):
+            return  # as above
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=parent)
             self.sync(parent)

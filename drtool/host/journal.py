@@ -18,7 +18,7 @@ import msgspec
 
 from drtool.core.errors import Locked
 from drtool.core.plan import PLAN_ID, Mark
-from drtool.host.disk import Disk, directory
+from drtool.host.disk import Disk, directory, named
 from drtool.host.machine import STATE
 from drtool.host.root import Root
 from drtool.host.writing import sync_directory
@@ -40,7 +40,7 @@ class DiskJournal:
         place = self.root.directory / PLANS.lstrip("/") / self.plan
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_directory(place.parent)
-        with directory(place.absolute()) as parent:
+        with named(f"{PLANS}/{self.plan}/plan.json"), directory(place.absolute()) as parent:
             self.disk.create(parent, ".plan.json.part", encoded, 0o600, (os.geteuid(), os.getegid()))
             self.disk.replace(parent, ".plan.json.part", "plan.json")
 
@@ -52,7 +52,7 @@ class DiskJournal:
         line = msgspec.json.encode(Mark(mark.event, mark.step, mark.reason, mark.at or at)) + b"\n"
         torn = self._read("journal")[-1:] not in (b"", b"\n")
         place = self.root.directory / PLANS.lstrip("/") / self.plan
-        with directory(place.absolute()) as parent:
+        with named(f"{PLANS}/{self.plan}/journal"), directory(place.absolute()) as parent:
             self.disk.append(parent, "journal", b"\n" + line if torn else line)
 
     def marks(self) -> tuple[Mark, ...]:

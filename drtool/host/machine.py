@@ -18,7 +18,7 @@ from typing import Protocol
 
 from drtool.core.errors import DrtoolError, Refused
 from drtool.core.plan import Ahead
-from drtool.host.disk import Disk, directory, exists
+from drtool.host.disk import Disk, directory, exists, named
 from drtool.host.root import Root
 
 STATE = "/var/lib/drtool"
@@ -100,7 +100,7 @@ class Host:
     @contextmanager
     def _in(self, path: str) -> Iterator[tuple[int, str]]:
         place = self.locate(path)
-        with directory(place.parent.absolute()) as parent:
+        with named(path), directory(place.parent.absolute()) as parent:
             yield parent, place.name
 
     def exists(self, path: str) -> bool:
@@ -148,6 +148,8 @@ class Host:
         """A symbolic link in the place of whatever link or file has the name, in one instant."""
         with self._in(path) as (parent, name):
             self.disk.remove_part(parent, self._part(name))
+            if self.link_target(path) == target:
+                return
             self.disk.link(parent, self._part(name), target)
             self.disk.replace(parent, self._part(name), name)
 
@@ -248,7 +250,7 @@ class Host:
         if self.remembered(_absent(path)) is not None:
             if self.link_target(path):
                 self.remove_link(path)
-        elif self.exists(copy):
+        elif self.exists(copy) and (self.link_target(path) or not self.exists(path)):
             with self._in(path) as (parent, name):
                 owner = (os.geteuid(), os.getegid())
                 self.disk.create(parent, self._part(name), self.read(copy), self.mode(copy), owner)

@@ -191,7 +191,7 @@ class ChangeMode:
         host.change_mode(self.path, self.after)
 
     def revert(self, host: Host) -> None:
-        if host.exists(self.path):
+        if host.exists(self.path) and host.mode(self.path) != self.before:
             host.change_mode(self.path, self.before)
 
 

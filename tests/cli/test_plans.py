@@ -12,10 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drtool.cli import group
-from drtool.cli._plan import Answers, agree, as_text, refuse_elsewhere
+from drtool.cli._plan import Answers, agree, as_text, refuse_elsewhere, telling
 from drtool.core.errors import UsageError
-from drtool.core.plan import Plan
+from drtool.core.plan import Event, Mark, Plan
+from drtool.host.journal import DiskJournal
+from drtool.host.machine import Host
+from drtool.host.root import Root
 from tests.builders.tree import Tree, laid
+from tests.fakes.host import PLAN
 
 
 @pytest.fixture
@@ -73,6 +77,21 @@ def test_an_empty_plan_is_not_carried_out() -> None:
 
 def test_control_characters_of_a_node_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in as_text(Plan("x", "evil \x1b[2J", "lab\x1b", (), ("by \x07 hand",)), "")
+
+
+def test_a_plan_is_only_called_unfinished_where_it_was_begun(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan: Plan[Host] = Plan(PLAN, "t", "lab", ())
+    with pytest.raises(OSError, match="read-only"), telling(Root(tmp_path), plan, False):
+        raise OSError("read-only")
+    assert capsys.readouterr().err == ""
+    journal = DiskJournal(Root(tmp_path), PLAN)
+    journal.start(b"{}")
+    journal.record(Mark(Event.BEGUN, 0))
+    with pytest.raises(OSError, match="read-only"), telling(Root(tmp_path), plan, False):
+        raise OSError("read-only")
+    assert f"the plan {PLAN} is unfinished" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["readdress", "move-endpoint", "fix", "undo", "resume", "restore", "survivors"])
