@@ -47,9 +47,9 @@ def questions(roots: Sequence[Root], at: datetime | None, source: str) -> dict[s
         return shelf(load()).inventory()
 
     def plans() -> Any:
-        from drtool.commands.carrying import history
+        from drtool.commands.carrying import listed
 
-        return history(root)
+        return listed(root)
 
     def nodes() -> Any:
         from drtool.commands.check import check_together

@@ -31,7 +31,7 @@ def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, out
     where = Root(root)
     scratch_marker.refuse_elsewhere(where)
     if listing:
-        found = carrying.history(where)
+        found = carrying.listed(where)
         emit(_as_data(found), output, lambda: _as_text(found))
         return
     chosen = carrying.find(where, plan, Phase.UNFINISHED, Phase.DONE).plan
@@ -46,8 +46,8 @@ def command(plan: str, listing: bool, yes: bool, progress: bool, root: Path, out
 def _as_data(found: Any) -> dict[str, Any]:
     plans = [
         {
-            "id": one.plan.id,
-            "title": one.plan.title,
+            "id": one.id,
+            "title": one.title,
             "phase": str(one.state.phase),
             "at": one.at,
             "failure": one.state.failure,
@@ -61,7 +61,7 @@ def _as_data(found: Any) -> dict[str, Any]:
 def _as_text(found: Any) -> str:
     if not found:
         return "no plan was ever carried out on this node"
-    rows = [(one.plan.id, str(one.state.phase), one.plan.title) for one in found]
-    kept = [(kept.path, f"{kept.size:,}", one.plan.id) for one in found for kept in one.kept]
+    rows = [(one.id, str(one.state.phase), one.title) for one in found]
+    kept = [(kept.path, f"{kept.size:,}", one.id) for one in found for kept in one.kept]
     text = columns(("PLAN", "PHASE", "WHAT"), rows)
     return f"{text}\n\n{columns(('MOVED ASIDE', 'BYTES', 'BY'), kept)}" if kept else text

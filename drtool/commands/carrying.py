@@ -11,7 +11,7 @@ from pathlib import Path
 from drtool.commands import practice
 from drtool.commands.scratch_marker import rehearsed
 from drtool.core.errors import DrtoolError, NotFound, Refused, Unsound, UsageError
-from drtool.core.plan import Event, Keeps, Phase, Plan, State, Tell, carry_out, decode, encode, state, untold
+from drtool.core.plan import Event, Keeps, Phase, Plan, State, Step, Tell, carry_out, decode, encode, state, untold
 from drtool.core.plan import undo as take_back
 from drtool.host.cri import SOCKETS, Runtime
 from drtool.host.journal import DiskJournal, lock, plans
@@ -47,8 +47,31 @@ class Carried:
     kept: tuple[Kept, ...]
 
     @property
+    def id(self) -> str:
+        return self.plan.id
+
+    @property
+    def title(self) -> str:
+        return self.plan.title
+
+    @property
     def size(self) -> int:
         return sum(kept.size for kept in self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A plan of this node whose file cannot be read: it was damaged, or written by another version of drtool.
+
+    `title` says which file and why, in the place of what the plan does.
+    """
+
+    id: str
+    state: State
+    at: str
+    kept: tuple[Kept, ...]
+    title: str
+    hint: str
 
 
 def plan_of(draft: Draft, cluster: str, now: datetime | None = None) -> Plan[Host]:
@@ -135,6 +158,9 @@ def undo(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
         later = [
             one for one in history(root) if one.plan.id > found.plan.id and one.state.phase is not Phase.TAKEN_BACK
         ]
+        for one in _unread(root, "", Phase.UNFINISHED, Phase.DONE):
+            if one.id > found.plan.id:
+                raise Refused(f"a plan was carried out after it, and {one.title}", one.hint)
         if later:
             raise Refused(
                 f"the plan {later[-1].plan.id} ({later[-1].plan.title}) was carried out after it",
@@ -158,6 +184,8 @@ def find(root: Root, name: str, *phases: Phase) -> Carried:
         raise UsageError(f"the plan {known[-1].plan.id} is {known[-1].state.phase}")
     if name and len(fitting) > 1:
         raise UsageError(f"{name} begins {len(fitting)} plans' ids", "drtool undo --list shows them")
+    for one in _unread(root, name, *phases) if not fitting else ():
+        raise Unsound(one.title, one.hint)
     if not fitting:
         raise NotFound(f"no plan {name or ' or '.join(phases)} on this node", "drtool undo --list shows what there is")
     return fitting[-1]
@@ -181,24 +209,36 @@ def history(root: Root) -> tuple[Carried, ...]:
 
     A finished one that cannot be read (it is of another version of drtool) is left out; an unfinished one must not be.
     """
-    found = (_carried(root, journal) for journal in plans(root))
-    return tuple(one for one in found if one is not None)
+    for unfinished in _unread(root, "", Phase.UNFINISHED):
+        raise Unsound(f"the unfinished plan {unfinished.id}: {unfinished.title}", unfinished.hint)
+    return tuple(one for one in listed(root) if isinstance(one, Carried))
 
 
-def _carried(root: Root, journal: DiskJournal) -> Carried | None:
+def listed(root: Root) -> tuple[Carried | Unread, ...]:
+    """Every plan that was begun on this node, oldest first, whether it can be read or not."""
+    return tuple(_listed(root, journal) for journal in plans(root))
+
+
+def _unread(root: Root, name: str, *phases: Phase) -> list[Unread]:
+    """Newest first, of those whose id begins so."""
+    found = [one for one in reversed(listed(root)) if isinstance(one, Unread)]
+    return [one for one in found if one.id.startswith(name) and one.state.phase in phases]
+
+
+def _listed(root: Root, journal: DiskJournal) -> Carried | Unread:
     marks = journal.marks()
+    now, at = state(marks), marks[-1].at if marks else ""
     try:
         plan = decode(journal.encoded(), STEPS)
     except DrtoolError as broken:
-        if state(marks).phase is Phase.UNFINISHED:
-            raise Unsound(f"the unfinished plan {journal.plan}: {broken.what}", broken.hint) from broken
-        return None
-    return Carried(plan, state(marks), marks[-1].at if marks else "", tuple(_kept(root, plan)))
+        kept = tuple(_kept(root, journal.plan, ()))
+        return Unread(journal.plan, now, at, kept, f"{journal.file}: {broken.what}", broken.hint)
+    return Carried(plan, now, at, tuple(_kept(root, plan.id, plan.steps)))
 
 
-def _kept(root: Root, plan: Plan[Host]) -> Iterator[Kept]:
-    places = [place for step in plan.steps if isinstance(step, Keeps) for place in step.kept(plan.id)]
-    for place in dict.fromkeys((f"/var/lib/drtool/plans/{plan.id}/aside", *places)):
+def _kept(root: Root, plan: str, steps: tuple[Step[Host], ...]) -> Iterator[Kept]:
+    places = [place for step in steps if isinstance(step, Keeps) for place in step.kept(plan)]
+    for place in dict.fromkeys((f"/var/lib/drtool/plans/{plan}/aside", *places)):
         size = _size(root.directory / place.lstrip("/"))
         if size is not None:
             yield Kept(place, size)

@@ -40,9 +40,13 @@ class DiskJournal:
         place = self.root.directory / PLANS.lstrip("/") / self.plan
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_directory(place.parent)
-        with named(f"{PLANS}/{self.plan}/plan.json"), directory(place.absolute()) as parent:
+        with named(self.file), directory(place.absolute()) as parent:
             self.disk.create(parent, ".plan.json.part", encoded, 0o600, (os.geteuid(), os.getegid()))
             self.disk.replace(parent, ".plan.json.part", "plan.json")
+
+    @property
+    def file(self) -> str:
+        return f"{PLANS}/{self.plan}/plan.json"
 
     def encoded(self) -> bytes:
         return self._read("plan.json")
@@ -71,10 +75,10 @@ def _marks(data: bytes) -> Iterator[Mark]:
 
 
 def plans(root: Root) -> tuple[DiskJournal, ...]:
-    """Every plan that was ever started on this node, oldest first."""
+    """Every plan that was ever started on this node, oldest first; one whose plan.json was lost since, too."""
     names = [name for name in root.names(PLANS) if PLAN_ID.fullmatch(name)]
     found = (DiskJournal(root, name) for name in names)
-    return tuple(journal for journal in found if journal.encoded())
+    return tuple(journal for journal in found if journal.encoded() or journal.marks())
 
 
 @contextmanager

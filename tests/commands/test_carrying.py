@@ -154,6 +154,38 @@ def test_a_plan_of_another_version_blocks_only_while_it_is_unfinished(tmp_path: 
     assert [found.plan.title for found in carrying.history(root)] == ["park 3"]
 
 
+@pytest.mark.parametrize("damage", [b"garbage", b""])
+def test_a_plan_whose_file_is_damaged_is_told_and_not_passed_over(damage: bytes, tmp_path: Path) -> None:
+    root, one, two = Root(tmp_path), plan(1, tmp_path), plan(2, tmp_path)
+    carrying.start(root, one)
+    carrying.start(root, two)
+    file = tmp_path / f"var/lib/drtool/plans/{two.id}/plan.json"
+    whole = file.read_bytes()
+    file.write_bytes(damage)
+    first, second = carrying.listed(root)
+    assert (first.id, first.title, first.state.phase) == (one.id, "park 1", Phase.DONE)
+    assert (second.id, second.state.phase) == (two.id, Phase.DONE)
+    assert second.title.startswith(f"/var/lib/drtool/plans/{two.id}/plan.json: the plan's file cannot be read")
+    with pytest.raises(Refused, match=f"was carried out after it, and /var/.*/{two.id}/plan.json"):
+        carrying.undo(root, "")
+    with pytest.raises(Unsound, match=f"{two.id}/plan.json: the plan's file cannot be read"):
+        carrying.undo(root, two.id)
+    assert not (tmp_path / "etc/1").exists()
+    file.write_bytes(whole)
+    carrying.undo(root, "")
+    file.write_bytes(damage)
+    carrying.undo(root, "")
+    assert (tmp_path / "etc/1").exists()
+
+
+def test_an_unfinished_plan_whose_file_is_lost_is_not_passed_over(tmp_path: Path) -> None:
+    root, killed = Root(tmp_path), begun(tmp_path, 1)
+    (tmp_path / f"var/lib/drtool/plans/{killed.id}/plan.json").unlink()
+    assert [one.state.phase for one in carrying.listed(root)] == [Phase.UNFINISHED]
+    with pytest.raises(Unsound, match=f"the unfinished plan {killed.id}"):
+        carrying.start(root, plan(2, tmp_path))
+
+
 PROGRAM = """
 import sys, time
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from drtool.commands.carrying import Carried, diff
+from drtool.commands.carrying import Carried, Unread, diff
 from drtool.core.plan import Phase
 from tui.screens.listing import Listing
 from tui.widgets.rows import Row
@@ -52,7 +52,8 @@ class Plans(Listing):
             self.drtool.agree_and_run(one.plan.lines(), f"resume {one.plan.id}", one.plan.cluster)
 
 
-def _row(one: Carried) -> Row:
+def _row(one: Carried | Unread) -> Row:
     style = "bold" if one.state.phase is Phase.UNFINISHED else ""
-    text = f"{one.plan.id:40} {one.state.phase!s:12} {one.state.applied}/{len(one.plan.steps)}  {one.plan.title}"
+    steps = len(one.plan.steps) if isinstance(one, Carried) else "?"
+    text = f"{one.id:40} {one.state.phase!s:12} {one.state.applied}/{steps}  {one.title}"
     return Row(text, style, one)
