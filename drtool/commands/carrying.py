@@ -11,7 +11,21 @@ from pathlib import Path
 from drtool.commands import practice
 from drtool.commands.scratch_marker import rehearsed
 from drtool.core.errors import DrtoolError, NotFound, Refused, Unsound, UsageError
-from drtool.core.plan import Event, Keeps, Phase, Plan, State, Step, Tell, carry_out, decode, encode, state, untold
+from drtool.core.plan import (
+    Event,
+    Keeps,
+    Phase,
+    Plan,
+    State,
+    Step,
+    Tell,
+    carry_out,
+    decode,
+    encode,
+    half_done,
+    state,
+    untold,
+)
 from drtool.core.plan import undo as take_back
 from drtool.host.cri import SOCKETS, Runtime
 from drtool.host.journal import DiskJournal, lock, plans
@@ -152,7 +166,11 @@ def resume(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
 
 
 def undo(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
-    """Take a plan back, newest step first. Only the newest plan that stands may be taken back."""
+    """Take a plan back, newest step first. Only the newest plan that stands may be taken back.
+
+    What fails before the first step is touched is passed on, and the plan stays as it was; HalfDone after that: the
+    plan is unfinished, and both going on with it and taking it back again begin at the step that failed.
+    """
     with lock(root):
         found = find(root, name, Phase.UNFINISHED, Phase.DONE)
         later = [
@@ -166,7 +184,14 @@ def undo(root: Root, name: str, tell: Tell = untold) -> Plan[Host]:
                 f"the plan {later[-1].plan.id} ({later[-1].plan.title}) was carried out after it",
                 f"take that one back first: drtool undo {later[-1].plan.id}",
             )
-        take_back(found.plan, host(root, found.plan.id), DiskJournal(root, found.plan.id), tell)
+        journal = DiskJournal(root, found.plan.id)
+        before = journal.marks()
+        try:
+            take_back(found.plan, host(root, found.plan.id), journal, tell)
+        except Exception as failure:
+            if journal.marks() == before:
+                raise
+            raise half_done(found.plan, f"the plan {found.plan.id} is taken back in part", failure) from failure
         return found.plan
 
 

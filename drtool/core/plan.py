@@ -184,10 +184,13 @@ def _take_back(plan: Plan[H], host: H, journal: Journal, tell: Tell, failure: Ex
     try:
         undo(plan, host, journal, tell)
     except Exception as second:  # noqa: BLE001 - whatever it was, both failures must be told
-        raise HalfDone(
-            f"{_what(failure)}; taking the plan back then failed: {_what(second)}",
-            "; ".join(filter(None, (_hint(second), f"once that is put right: drtool undo {plan.id}"))),
-        ) from failure
+        raise half_done(plan, f"{_what(failure)}; taking the plan back then failed", second) from failure
+
+
+def half_done(plan: Plan[H], what: str, failure: Exception) -> HalfDone:
+    """The error of a plan that a failing revert left between done and taken back."""
+    then = f"once that is put right: drtool undo {plan.id}"
+    return HalfDone(f"{what}: {_what(failure)}", "; ".join(filter(None, (_hint(failure), then))))
 
 
 def _what(failure: Exception) -> str:
