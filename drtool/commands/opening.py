@@ -17,10 +17,12 @@ import msgspec
 
 from drtool.config import Config
 from drtool.core.errors import CannotTell, Locked, NotFound
-from drtool.core.events import Listener, silent
+from drtool.core.events import TELL, Listener, nobody, silent
+from drtool.host.beside import beside
 from drtool.host.reading import small
 from drtool.host.root import Root
 from snapshots import bolt, datadir, mvcc
+from snapshots.bolt import Bolt
 from snapshots.catalog import can_name
 from snapshots.registry import encryption
 from snapshots.registry.encryption import Keys
@@ -63,7 +65,7 @@ def opened(source: str, how: Opening, revision: int | None = None) -> Iterator[R
         with _live(source, how, revision) as registry:
             yield registry
     elif Path(source).exists():
-        with mvcc.opened(database(Path(source))) as keyspace:
+        with mvcc.opened(database(Path(source))) as keyspace, _compared(keyspace.bolt):
             yield _registry(keyspace, source, _secrets(how), how, revision)
     elif not can_name(source):
         raise NotFound(
@@ -72,6 +74,18 @@ def opened(source: str, how: Opening, revision: int | None = None) -> Iterator[R
     else:
         with _backup(source, how) as (keyspace, secrets, name):
             yield _registry(keyspace, name, secrets, how, revision)
+
+
+@contextmanager
+def _compared(db: Bolt) -> Iterator[None]:
+    """The trailing hash is compared meanwhile; a wrong one is told, and no more: the file may be all there is."""
+    if TELL.get() is nobody:
+        yield
+        return
+    with beside(db.trailer_holds) as holds:
+        yield
+        if holds() is False:
+            TELL.get()(f"{db.name} was changed or cut after it was saved: its trailing hash is wrong (drtool status)")
 
 
 def database(path: Path) -> Path:

@@ -24,9 +24,9 @@ def silent(_: Progress) -> None:
     """For callers that do not want to know."""
 
 
-def _nobody(_: str) -> None:
+def nobody(_: str) -> None:
     """Threads of the UI tell nobody: a line on stderr would tear its screen."""
 
 
-TELL: ContextVar[Callable[[str], None]] = ContextVar("TELL", default=_nobody)
+TELL: ContextVar[Callable[[str], None]] = ContextVar("TELL", default=nobody)
 """Takes one line that work which goes on has to say; a command line puts it on stderr."""

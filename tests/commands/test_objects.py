@@ -215,6 +215,19 @@ def test_undelete_leaves_secrets_to_a_file(tmp_path: Path) -> None:
     assert "Secret" in [body["kind"] for body in yaml.safe_load_all(file.read_text())]
 
 
+@real.needed
+@pytest.mark.parametrize("command", ["ls", "get pods -A", "undelete pods -n shop"])
+def test_a_changed_snapshot_is_read_and_told(command: str, tmp_path: Path) -> None:
+    db = real.database(tmp_path)
+    assert "trailing hash" not in run(*command.split(), "--from", db).stderr
+    data = bytearray(db.read_bytes())
+    data[data.index(b"/registry/pods/billing/ledger-0") + 60] ^= 1
+    db.write_bytes(data)
+    found = run(*command.split(), "--from", db)
+    assert found.exception is None
+    assert f"{db} was changed or cut after it was saved: its trailing hash is wrong" in found.stderr
+
+
 def test_a_source_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert isinstance(run("ls", "--from", tmp_path / "gone.db").exception, NotFound)
