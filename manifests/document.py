@@ -100,6 +100,15 @@ def parse(path: str, data: bytes) -> tuple[Document, ...]:
         raise Unparsable(path, str(error).splitlines()[0]) from error
 
 
+def _goyaml(text: str) -> Any:
+    """What goyaml, and so Kubernetes, makes of a plain scalar that PyYAML takes for text: 0o644, y, 1e3."""
+    if re.fullmatch(r"0o[0-7]+", text):
+        return int(text, 0)
+    if re.fullmatch(r"[-+]?\d{1,3}[eE]\d{1,2}", text):
+        return float(text)
+    return {"y": True, "Y": True, "n": False, "N": False}.get(text, text)
+
+
 def _refuse_hostile(path: str, text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -137,16 +146,16 @@ def _document(path: str, root: yaml.Node, text: tuple[str, ...]) -> Document:
         if isinstance(node, yaml.SequenceNode):
             return [build(child, (*here, position)) for position, child in enumerate(node.value)]
         spans[here] = (node.start_mark.index, node.end_mark.index)
-        return scalar(node)
+        return scalar(node) if isinstance(node, yaml.ScalarNode) else None
 
     def build_key(node: yaml.Node) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             raise Unparsable(path, "a key that is no plain value", node.start_mark.line + 1)
         return scalar(node)
 
-    def scalar(node: yaml.Node) -> Any:
+    def scalar(node: yaml.ScalarNode) -> Any:
         if node.tag in TEXTS or ":" in node.value:  # base 60, which only PyYAML knows
-            return node.value
+            return node.value if node.style else _goyaml(node.value)
         try:
             value = constructor.construct_object(node)
         except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ class Container:
             host = _dict(_dict(volumes.get(str(mount.get("name")))).get("hostPath"))
             evidence = self.document.evidence(*self.position, "volumeMounts", index, "mountPath")
             path, kind = host.get("path"), str(host.get("type") or "")
-            path = None if path is None else str(path)
+            path = posixpath.normpath(str(path)) if path else None
             where = str(mount.get("mountPath", ""))
             found.append(Mount(str(mount.get("name")), where, path, kind, bool(mount.get("readOnly")), evidence))
         return tuple(found)

@@ -61,15 +61,17 @@ def reference(document: Document) -> tuple[str, Evidence] | None:
     """What of the API it refers to: no static Pod may, since there may be no API server (kubelets from 1.34 on ask)."""
     spec: dict[str, Any] = document.get("spec", default={})
     for key, what in (("serviceAccountName", "ServiceAccount"), ("imagePullSecrets", "Secret")):
-        if spec.get(key):
+        named = spec.get(key)
+        if named if isinstance(named, str) else any((one or {}).get("name") for one in named or []):
             return f"a {what}", document.evidence("spec", key)
     for index, volume in enumerate(spec.get("volumes") or []):
         for key, what in API_VOLUMES.items():
             if volume.get(key) is not None:
                 return f"a {what}", document.evidence("spec", "volumes", index, key)
         for source in (volume.get("projected") or {}).get("sources") or []:
-            if set(source) - {"downwardAPI"}:
-                return f"a {next(iter(source))}", document.evidence("spec", "volumes", index, "projected")
+            asked = [name for name, value in (source or {}).items() if name != "downwardAPI" and value is not None]
+            if asked:
+                return f"a {asked[0]}", document.evidence("spec", "volumes", index, "projected")
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or []):
             where: Path = ("spec", kind, index)
@@ -92,7 +94,7 @@ def _refusals(pod: dict[str, Any]) -> Refusals:
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     if not metadata.get("name"):
         yield "metadata.name is missing", ("metadata",)
-    elif not SUBDOMAIN.fullmatch(metadata["name"]):
+    elif not SUBDOMAIN.fullmatch(f"{metadata['name']}-node"):  # the kubelet adds its node's name first
         yield f"metadata.name {metadata['name']} is no DNS name", ("metadata", "name")
     if metadata.get("namespace") and not LABEL.fullmatch(metadata["namespace"]):
         yield f"metadata.namespace {metadata['namespace']} is no DNS label", ("metadata", "namespace")
@@ -126,7 +128,8 @@ def _volumes(spec: dict[str, Any]) -> Refusals:
         if name in names:
             yield f"two volumes are called {name}", (*where, "name")
         names.add(name)
-        sources = [key for key, value in (volume or {}).items() if key != "name" and value is not None]
+        known = tables.pod_fields("Volume") - {"name"}
+        sources = [key for key, value in (volume or {}).items() if key in known and value is not None]
         if "hostPath" not in sources:
             continue
         path, kind = volume["hostPath"].get("path") or "", volume["hostPath"].get("type") or ""
@@ -175,9 +178,10 @@ def _ports(ports: list[Any], host_network: bool, where: Path) -> Refusals:
         port = item or {}
         yield from _port(port, host_network, (*where, index))
         on_host = port.get("hostPort") or (port.get("containerPort") if host_network else None)
-        for key in filter(None, (port.get("name"), on_host and (port.get("protocol") or "TCP", on_host))):
+        here = (port.get("protocol") or "TCP", port.get("hostIP") or "", on_host)
+        for key in filter(None, (port.get("name"), on_host and here)):
             if key in seen:
-                told = key if isinstance(key, str) else "/".join(map(str, key))
+                told = key if isinstance(key, str) else "/".join(map(str, filter(None, key)))
                 yield f"the port {told} is given twice", (*where, index)
             seen.add(key)
 
@@ -206,8 +210,8 @@ def _probe(probe: dict[str, Any], where: Path) -> Refusals:
     yield from _chosen(probe.get("httpGet") or {}, ("scheme",), (*where, "httpGet"))
     if where[-1] != "readinessProbe" and (probe.get("successThreshold") or 1) != 1:
         yield f"the successThreshold of a {where[-1]} must be 1", (*where, "successThreshold")
-    for key, value in probe.items():
-        if isinstance(value, int) and value < 0:
+    for key in sorted(tables.pod_fields("Probe") & probe.keys()):
+        if isinstance(probe[key], int) and probe[key] < 0:
             yield f"{key} is below 0", (*where, key)
 
 
@@ -216,12 +220,12 @@ def _resources(resources: dict[str, Any], where: Path) -> Refusals:
         for name in resources.get(kind) or {}:
             if (quantity(resources[kind][name]) or 0) < 0:
                 yield f"{resources[kind][name]} of {name} is below 0", (*where, kind, name)
-            if name not in RESOURCES and not name.startswith("hugepages-") and "/" not in name:
+            if name not in RESOURCES and not str(name).startswith("hugepages-") and "/" not in str(name):
                 yield f"{name} is no resource: {', '.join(RESOURCES)}, or a name with a domain", (*where, kind, name)
     limits = resources.get("limits") or {}
     for key, value in (resources.get("requests") or {}).items():
         wanted, limit = quantity(value), quantity(limits.get(key))
-        if wanted is not None and limit is not None and wanted > limit:
+        if wanted is not None and limit is not None and wanted > limit * (1 + 1e-9):  # 1.15 and 1150m are the same
             yield f"{value} of {key} are requested, and {limits[key]} are the limit", (*where, "requests", key)
 
 
@@ -240,7 +244,7 @@ def _chosen(holder: dict[str, Any], keys: tuple[str, ...], where: Path) -> Refus
 
 
 def _number(port: object) -> bool:
-    return isinstance(port, int) and 0 < port < 1 << 16
+    return isinstance(port, int | float) and 0 < port < 1 << 16  # 80.0 is read as a whole number
 
 
 def _port_name(name: str) -> bool:

@@ -27,8 +27,8 @@ def files(node: Node) -> tuple[str, ...]:
     return tuple(entry.path for entry in entries if entry.data is not None)
 
 
-def setting(node: Node, table: str, key: str) -> tuple[Any, Evidence] | None:
-    """[crio.TABLE] KEY of the last file that has it, with its line; None where none has, which means the default.
+def setting(node: Node, table: str, key: str, kind: type = str) -> tuple[Any, Evidence] | None:
+    """[crio.TABLE] KEY of the last file that has it as a `kind`, with its line; None where the default counts.
 
     EvidenceMissing where a file cannot be parsed: CRI-O does not start with it.
     """
@@ -40,7 +40,7 @@ def setting(node: Node, table: str, key: str) -> tuple[Any, Evidence] | None:
             raise EvidenceMissing(f"{path}: {wrong}") from wrong
         for name in ("crio", table, key):
             value = value.get(name) if isinstance(value, dict) else None
-        if value is not None:
+        if isinstance(value, kind):
             lines = node.find(path, rf"^[^#]*\b{key}\b[\"']?\s*=")
             found = value, lines[-1][1] if lines else Evidence(path)
     return found

@@ -85,7 +85,7 @@ def conf_dir(node: Node) -> str:
 def bin_dirs(node: Node) -> tuple[tuple[str, ...], Evidence]:
     """Where the runtime looks for plugins, and the line that says so."""
     if crio.in_use(node):
-        listed = crio.setting(node, "network", "plugin_dirs")
+        listed = crio.setting(node, "network", "plugin_dirs", list)
         if listed and isinstance(listed[0], list) and listed[0]:
             return tuple(str(path).rstrip("/") for path in listed[0]), listed[1]
         return CRIO_BIN_DIRS, Evidence((*crio.files(node), crio.MAIN)[0], None, "no plugin_dirs: CRI-O's own")

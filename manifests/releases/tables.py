@@ -282,6 +282,8 @@ def _mistyped(
 def _fits(
     item: Any, kind: str, kinds: Kinds, path: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if item is None:
+        return
     if kind == "[]byte":
         kind = "string"  # base64
     if kind.startswith("[]"):
@@ -296,7 +298,7 @@ def _fits(
             yield from _fits(inner, kind.removeprefix("map[string]"), kinds, (*path, name))
     elif kind in _SCALARS:
         words, fits = _SCALARS[kind]
-        if item is not None and not fits(item):
+        if not fits(item):
             yield path, words
     elif kinds(struct := kind.rpartition(".")[2]):
         if isinstance(item, dict):

@@ -77,7 +77,12 @@ def _problem(node: Node, component: Component, flag: Flag, path: str) -> tuple[s
 def _emptied(component: Component, mount: Mount) -> Evidence | None:
     """A volume whose source the API does not know, as `hostpath`, is an emptyDir; here with files that flags name."""
     paths = [path for flag in component.container.flags for path in _paths(flag) if not WRITTEN.search(flag.name)]
-    if not any(_covering(component, path) == mount for path in paths):
+    filled = {
+        mount.get("name")
+        for container in component.pod.document.get("spec", "initContainers", default=[])
+        for mount in container.get("volumeMounts") or []
+    }
+    if mount.volume in filled or not any(_covering(component, path) == mount for path in paths):
         return None
     for index, volume in enumerate(component.pod.document.get("spec", "volumes", default=[])):
         sources = [key for key in volume if key != "name"]

@@ -107,13 +107,13 @@ def _required(node: Node) -> Iterator[Finding]:
 
 def _together(apiserver: Component) -> Iterator[Finding]:
     for name, others in EXCLUDES.items():
-        beside = [other for other in others if apiserver.has(name) and apiserver.has(other)]
+        beside = [other for other in others if apiserver.value(name) and apiserver.has(other)]  # "" is not set
         if beside:
             yield Finding(
                 f"The API server does not start with --{name} beside --{beside[0]}",
                 (apiserver.flag(name).evidence, *(apiserver.flag(other).evidence for other in beside)),
             )
-    if not apiserver.has("authorization-config"):
+    if not apiserver.value("authorization-config"):
         yield from _modes(apiserver)
 
 

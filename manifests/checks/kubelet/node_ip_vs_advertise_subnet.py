@@ -33,7 +33,7 @@ def find(node: Node) -> Iterator[Finding]:
         )
         return
     given = node.kubelet.flag("node-ip")
-    if given is None or address is None:
+    if given is None or not given.value or address is None:
         return
     own = [found for part in given.value.split(",") if (found := address_of(part.strip()))]
     if any(found.is_unspecified for found in own):

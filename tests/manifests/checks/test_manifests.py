@@ -99,13 +99,39 @@ def test_what_the_kubelet_does_not_take(tree: Tree, text: str, other: str, words
 
 
 def test_what_looks_odd_and_is_taken(tree: Tree) -> None:
+    """Each tried as above."""
     tree.replace(
         APISERVER,
         "metadata:\n",
         "metadata:\n  annotations: {since: 2024-01-08, at: 12:30, none: , quoted: '4'}\n  unknown: {field: 1}\n",
     )
     tree.replace(
-        APISERVER, "    image: ", "    resources: {limits: {cpu: 0.25, memory: 1e9, a.org/gpu: 1}}\n    image: "
+        APISERVER, "cpu: 100m", "cpu: 1150m\n        memory: 1e9\n      limits: {cpu: 1.15, example.org/gpu: 1}"
+    )
+    tree.replace(APISERVER, "  volumes:\n", "  volumes:\n  - {name: audit, hostPath: {path: /a}, readOnly: true}\n")
+    tree.replace(
+        APISERVER, "hostNetwork: true", "hostNetwork: y\n  terminationGracePeriodSeconds: 3e1\n  tolerations: [null]"
+    )
+    tree.replace(APISERVER, "failureThreshold: 8", "failureThreshold: 0o10\n      foo: -1")
+    assert causes(tree) == ()
+
+
+def test_one_port_on_two_addresses_of_the_host(tree: Tree) -> None:
+    """As node-local DNS has it."""
+    ports = ", ".join(f"{{containerPort: 53, hostPort: 53, hostIP: {ip}}}" for ip in ("169.254.20.10", "10.96.0.10"))
+    spec = f"{{containers: [{{name: c, image: i, ports: [{ports}]}}]}}"
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: dns-}}\nspec: {spec}\n"
+    tree.write(f"{MANIFESTS}/dns.yaml", pod)
+    assert causes(tree) == ()
+    tree.write(f"{MANIFESTS}/dns.yaml", pod.replace("10.96.0.10", "169.254.20.10"))
+    assert causes(tree) == ("manifest-unparsable",)
+
+
+def test_a_host_path_with_a_slash_at_its_end(tree: Tree) -> None:
+    tree.replace(
+        APISERVER,
+        "path: /etc/kubernetes/pki\n      type: DirectoryOrCreate",
+        "path: /etc/kubernetes//pki/\n      type: Directory",
     )
     assert causes(tree) == ()
 
