@@ -151,17 +151,24 @@ class Settings:
         return [word for word in listed if isinstance(word, str) and word], at
 
     def mapping(self, field: str, flag: str) -> dict[str, tuple[str, Evidence]]:
-        """Drop-ins add to the file's entries; a flag (`a=1,b=2`, eviction's `a<1,b<2`) takes the place of all."""
-        given = self.kubelet.flag(flag)
-        if given is not None:
-            pairs = (re.split("[=<]", pair, maxsplit=1) for pair in given.value.split(",") if pair.strip())
-            return {pair[0].strip(): (pair[-1].strip(), given.evidence) for pair in pairs}
+        """Drop-ins add to the file's entries; flags (`a=1,b=2`, eviction's `a<1,b<2`) add up, and take the place of all
+        but feature gates, which are merged.
+        """
+        by_flag: dict[str, tuple[str, Evidence]] = {}
+        for given in self.kubelet.flags:
+            for pair in given.value.split(",") if given.name == flag else ():
+                name, *value = re.split("[=<]", pair, maxsplit=1)
+                if name.strip():
+                    by_flag[name.strip()] = (value[0].strip() if value else name.strip(), given.evidence)
+        if by_flag and flag != "feature-gates":
+            return by_flag
         found: dict[str, tuple[str, Evidence]] = {}
         for document in (*([self.kubelet.config] if self.kubelet.config else []), *self.kubelet.drop_ins):
             entries = document.get(field)
             for name, value in entries.items() if isinstance(entries, dict) else ():
-                found[str(name)] = (str(value), document.evidence(field, name))
-        return found
+                if value is not None:
+                    found[str(name)] = (str(value), document.evidence(field, name))
+        return found | by_flag
 
     def gate(self, name: str) -> bool | None:
         """Whether a feature gate is on; None where the releases differ, or AllAlpha or AllBeta decides."""

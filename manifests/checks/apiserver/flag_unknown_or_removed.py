@@ -94,9 +94,9 @@ def _required(node: Node) -> Iterator[Finding]:
     if apiserver is None or (apiserver.version or (1, 0, 0)) < (1, 20, 0):
         return
     missing = [name for name in REQUIRED if not apiserver.has(name)]
-    if not (apiserver.has("service-account-key-file") or apiserver.has("service-account-signing-endpoint")):
+    if not (apiserver.has("service-account-key-file") or apiserver.value("service-account-signing-endpoint")):
         missing.append("service-account-key-file")
-    if apiserver.has("service-account-signing-endpoint"):
+    if apiserver.value("service-account-signing-endpoint"):
         missing = [name for name in missing if name != "service-account-signing-key-file"]
     for name in missing:
         where = apiserver.pod.evidence(*apiserver.container.position, "command")

@@ -221,6 +221,17 @@ def test_a_flag_is_judged_in_place_of_its_field(tree: Tree) -> None:
     assert finding.evidence[0].path == FLAGS
 
 
+def test_flags_that_are_given_twice_add_up_and_gates_are_merged_with_the_files(tree: Tree) -> None:
+    """As the kubelet 1.37's own list of its flags has it."""
+    flags = "--kube-reserved=cpu=500m --kube-reserved=memory=1Gi --feature-gates=MemoryQoS=true"
+    tree.write(FLAGS, f'KUBELET_KUBEADM_ARGS="{flags} --feature-gates=NodeLogQuery=true"\n')
+    add(tree, "cpuManagerPolicy: static\nmemoryReservationPolicy: TieredReservation\n")
+    add(tree, "enableSystemLogQuery: true\nenableSystemLogHandler: true\nfeatureGates: {MemoryQoS: false}\n")
+    assert titles(tree, "kubelet-config-invalid") == []
+    tree.write(FLAGS, 'KUBELET_KUBEADM_ARGS="--kube-reserved=memory=1Gi --feature-gates=NodeLogQuery=true"\n')
+    assert len(titles(tree, "kubelet-config-invalid")) == 2
+
+
 def test_a_rule_of_later_releases_is_not_held_against_an_older_kubelet(tree: Tree) -> None:
     add(tree, "memorySwap: {swapBehavior: UnlimitedSwap}\nfeatureGates: {NodeSwap: true}\n")
     versions(tree, kubelet="v1.29.15")
