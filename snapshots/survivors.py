@@ -65,6 +65,11 @@ class Verdict:
         """How many of the cluster's members these are, a copy of one not counted again."""
         return len({one.member_id for one in self.survivors if one.member_id and not one.damage})
 
+    @property
+    def members(self) -> int:
+        """How many the cluster had, as far as any db tells: one that was killed early may not have written it yet."""
+        return max((one.members for one in self.survivors), default=0)
+
 
 def compare(directories: Sequence[Path], listener: Listener = silent) -> Verdict:
     """Reads every directory; one that is damaged does not hide the others.

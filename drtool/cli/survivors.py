@@ -111,9 +111,10 @@ def as_table(verdict: Verdict, steps: tuple[str, ...]) -> str:
             f"NOT the newest data: the log of {newer.directory} is damaged, but its db alone is at revision "
             f"{newer.db_revision}, this one at {best.revision} (drtool restore {newer.directory} --skip-hash-check)"
         )
-    if best.members > verdict.readable:
+    if verdict.members > verdict.readable:
         notes.append(
-            f"the cluster had {best.members} members, {verdict.readable} can be read here: another may have newer data"
+            f"the cluster had {verdict.members} members, {verdict.readable} can be read here: another may have newer "
+            "data"
         )
     numbered = [f"{number}. {visible(step)}" for number, step in enumerate(steps, 1)]
     return "\n\n".join([text, *notes, "\n".join(numbered)])

@@ -106,7 +106,8 @@ def test_the_newest_member_is_found_and_rebuilt_from(members: dict[str, Path], t
     verdict = survivors.compare(list(members.values()))
     assert verdict.best is not None
     assert verdict.best.name in ("a", "b")
-    assert {one.members for one in verdict.survivors} == {3}
+    assert verdict.members == 3
+    assert {one.members for one in verdict.survivors} <= {0, 3}  # c may be killed before its db has them
     lost = {loss.directory: loss for loss in verdict.losses}
     assert lost[members["c"]].entries >= 10
     assert lost[members["c"]].revisions >= 10
