@@ -81,7 +81,7 @@ def reference(document: Document) -> tuple[str, Evidence] | None:
                         return f"a {what}", document.evidence(*where, "env", place, "valueFrom", key)
             for place, item in enumerate(container.get("envFrom") or []):
                 for key, what in API_VALUES.items():
-                    if item.get(key):
+                    if (item or {}).get(key):
                         return f"a {what}", document.evidence(*where, "envFrom", place, key)
     return None
 

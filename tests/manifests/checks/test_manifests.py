@@ -113,6 +113,7 @@ def test_what_looks_odd_and_is_taken(tree: Tree) -> None:
         APISERVER, "hostNetwork: true", "hostNetwork: y\n  terminationGracePeriodSeconds: 3e1\n  tolerations: [null]"
     )
     tree.replace(APISERVER, "failureThreshold: 8", "failureThreshold: 0o10\n      foo: -1")
+    tree.replace(APISERVER, "    image: ", "    envFrom: [null]\n    image: ")
     assert causes(tree) == ()
 
 
